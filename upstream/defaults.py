@@ -27,6 +27,7 @@ _POLICY = {"failurePolicy": "Fail"}
 _LIMITED = {"nominalConcurrencyShares": 30, "lendablePercent": 0}
 _ASSURED = {"assuredConcurrencyShares": 30, "lendablePercent": 0}
 _EXEMPT = {"nominalConcurrencyShares": 0, "lendablePercent": 0}
+_BUSY = {"type": "Utilization", "averageUtilization": 80}
 _QUEUING = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
 
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -37,6 +38,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "kind": "Shared",
     },
     "v1.ConfigMapVolumeSource": _MODE,
+    "v1.Container": {"terminationMessagePath": "/dev/termination-log"},
     "v1.DownwardAPIVolumeSource": _MODE,
     "v1.EndpointPort": {"protocol": "TCP"},
     "v1.FileKeySelector": {"optional": False},
@@ -51,7 +53,11 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "v1.PersistentVolumeClaimStatus": {"phase": "Pending"},
     "v1.PersistentVolumeSpec": {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
     "v1.PersistentVolumeStatus": {"phase": "Pending"},
-    "v1.PodSpec": {"securityContext": _EMPTY},
+    "v1.PodSpec": {
+        "schedulerName": "default-scheduler",
+        "securityContext": _EMPTY,
+        "terminationGracePeriodSeconds": 30,
+    },
     "v1.Probe": {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
     "v1.ProjectedVolumeSource": _MODE,
     "v1.RBDPersistentVolumeSource": _RBD,
@@ -64,7 +70,12 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "v1.SecretVolumeSource": _MODE,
     "v1.ServiceAccountTokenProjection": {"expirationSeconds": 3600},
     "v1.ServicePort": {"protocol": "TCP"},
-    "v1.ServiceSpec": {"sessionAffinity": "None", "type": "ClusterIP"},
+    "v1.ServiceSpec": {
+        "sessionAffinity": "None",
+        "type": "ClusterIP",
+        "allocateLoadBalancerNodePorts": {"value": True, "when": {"type": ["LoadBalancer"]}},
+        "internalTrafficPolicy": {"value": "Cluster", "when": {"type": ["ClusterIP", "NodePort", "LoadBalancer"]}},
+    },
     "apps/v1.DaemonSetSpec": _HISTORY,
     "apps/v1.DaemonSetUpdateStrategy": _ROLLING,
     "apps/v1.DeploymentSpec": _REPLICAS | _HISTORY | {"progressDeadlineSeconds": 600},
@@ -99,7 +110,10 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "apiextensions.k8s.io/v1.ServiceReference": {"port": 443},
     "apiregistration.k8s.io/v1.ServiceReference": {"port": 443},
     "autoscaling/v1.HorizontalPodAutoscalerSpec": {"minReplicas": 1},
-    "autoscaling/v2.HorizontalPodAutoscalerSpec": {"minReplicas": 1},
+    "autoscaling/v2.HorizontalPodAutoscalerSpec": {
+        "minReplicas": 1,
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": _BUSY}}],
+    },
     "batch/v1.CronJobSpec": {
         "concurrencyPolicy": "Allow",
         "suspend": False,
@@ -123,6 +137,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "networking.k8s.io/v1.IngressClassParametersReference": {"scope": "Cluster"},
     "networking.k8s.io/v1.NetworkPolicyPort": {"protocol": "TCP"},
     "rbac.authorization.k8s.io/v1.RoleRef": {"apiGroup": "rbac.authorization.k8s.io"},
+    "rbac.authorization.k8s.io/v1.Subject": {
+        "apiGroup": {"value": "rbac.authorization.k8s.io", "when": {"kind": ["User", "Group"]}}
+    },
     "scheduling.k8s.io/v1.PriorityClass": {"preemptionPolicy": "PreemptLowerPriority"},
     "scheduling.k8s.io/v1alpha3.CompositePodGroupSpec": {"disruptionMode": {"value": {"single": {}}}},
     "storage.k8s.io/v1.CSIDriverSpec": {

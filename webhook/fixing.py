@@ -16,7 +16,7 @@ from webhook.edit.scalars import key, rewritten
 from webhook.edit.tree import Edit, OverlapError, Tree, apply, tree_of
 from webhook.findings import Finding, Identity, identity
 from webhook.later import cached_property
-from webhook.objects import DEFAULT_NAMESPACE
+from webhook.objects import DEFAULT_NAMESPACE, text
 from webhook.problem import ERROR, NOT_DECODED, NOTE, Path, Problem, Steps, value_at
 from webhook.records import NamedTuple
 
@@ -42,14 +42,23 @@ class _References:
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
         self._reserved: dict[Identity, Document] = {}
+        self._parts: dict[tuple[int, Steps], dict[str, Steps]] = {}
 
-    def reserve(self, document: Document, name: str) -> Document | None:
-        """Reserve a new name for an object; return the other object that has it, or for which it is reserved."""
-        about = _same_name(document)
-        new = about._replace(name=name)
-        self._reserved = self._reserved or {_same_name(each): each for each in self._documents}
-        other = self._reserved.setdefault(new, document)
-        return None if _same_name(other) == about else other
+    def reserve(self, document: Document, path: Steps, name: str) -> _Mention | None:
+        """Reserve a new name for an object, or a part of one; return where another has it, or will have it."""
+        if path == _NAME:
+            about = _same_name(document)
+            self._reserved = self._reserved or {_same_name(each): each for each in self._documents}
+            other = self._reserved.setdefault(about._replace(name=name), document)
+            return None if _same_name(other) == about else (other, path)
+        around, parts = path[:-2], value_at(document.data, path[:-2])
+        if path[-1] != "name" or not isinstance(parts, list):
+            return None
+        if (taken := self._parts.get((id(document), around))) is None:
+            taken = {text(each, "name"): (*around, index, "name") for index, each in enumerate(parts)}
+            self._parts[id(document), around] = taken
+        beside = taken.setdefault(name, path)
+        return None if beside == path else (document, beside)
 
     @cached_property
     def _to_objects(self) -> dict[tuple[str, str], list[_Mention]]:
@@ -205,11 +214,11 @@ class Planner:
                 continue
             is_reference = each is not document or where != path
             return Plan(group, obstacle=f"{_line(each, where)} refers to it, and {obstacle}" if is_reference else "")
-        other = self._references.reserve(document, name) if path == _NAME else None
+        other = self._references.reserve(document, path, name)
         if other is None:
             return Plan(group, edits)
-        taken = f'{other.data["kind"]} "{name}" is at {_line(other, _NAME)}'
-        return Plan(group, obstacle=f"{taken}: give this one another name")
+        what = f"{other[0].data['kind']} " if path == _NAME else ""
+        return Plan(group, obstacle=f'{what}"{name}" is at {_line(*other)}: give this one another name')
 
     def _renamed(self, document: Document, path: Steps, name: str) -> Edit | None:
         """Write a name at a place, or in the key there that has it; None if the text cannot be changed in place."""

@@ -409,6 +409,26 @@ def test_the_object_that_has_the_name_is_named(tmp_path: Path) -> None:
     assert "fixable" not in draguard("validate", "--fix", tmp_path).out
 
 
+def test_no_two_requests_get_one_name_though_an_error_hides_what_the_api_server_says_of_it(tmp_path: Path) -> None:
+    names = ["gpu_1", "gpu-1", "nic_1", "NIC-1"]
+    exactly = "      exactly: {deviceClassName: gpu.example.com, count: many}\n"
+    before, after = (
+        CLAIM.partition("    - name")[0] + "".join(f"    - name: {name}\n{exactly}" for name in written)
+        for written in (names, ["gpu_1", "gpu-1", "nic-1", "NIC-1"])
+    )
+    file = write(tmp_path, before)
+    done = draguard("validate", "--fix", UNSAFE, tmp_path)
+    assert file.read_text(encoding="utf-8") == after
+    assert 'dns-label: "gpu-1" is at ' in done.out
+
+
+def test_a_name_at_the_top_of_an_object_is_respelt_too(tmp_path: Path) -> None:
+    text = "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClass\nmetadata: {name: a}\ndriverName: gpu-driver\n"
+    file = write(tmp_path, text.replace("gpu-", "gpu_"))
+    draguard("validate", "--kubernetes-version", "1.30", "--fix", UNSAFE, tmp_path)
+    assert file.read_text(encoding="utf-8") == text
+
+
 def not_applied(folder: Path) -> str:
     """Return why the only fix of a folder's files is not applied, without the finding."""
     lines = draguard("validate", "--fix", UNSAFE, folder).out.splitlines()

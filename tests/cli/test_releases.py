@@ -187,6 +187,10 @@ class TestFeatureGates:
             ["DRAControlPlaneController=true", "--kubernetes-version=1.32"],
             "Kubernetes 1.32 has no feature gate DRAControlPlaneController; added in 1.31 and removed in 1.32",
         ),
+        (
+            ["GangScheduling=true,CompositePodGroup=true", "--kubernetes-version=1.37"],
+            "Kubernetes 1.37 has no feature gate GangScheduling; added in 1.35 and removed in 1.37",
+        ),
     )
     def test_what_cannot_be_set_is_wrong_use(self, command: list[str], arguments: list[str], message: str) -> None:
         paths = [] if command[0] == "serve" else ["-"]

@@ -2,12 +2,19 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
+from zlib import crc32
+
+import pytest
 
 from tests.cli.manifests import NEW_POD
 from tests.command import draguard, findings
 from tests.policies import POLICY
 from tests.rows import each_row
 from tests.structured import claim_manifest
+from webhook.documents import placeholders
+from webhook.problem import ERROR, Problem
+from webhook.problem import Path as Field
 
 CLAIM = claim_manifest("NAME")
 EXACTLY = "      exactly: {deviceClassName: gpu.example.com}\n"
@@ -239,3 +246,32 @@ def test_any_of_many_templated_names_may_be_the_claims(claim: str) -> None:
         "spec": {"containers": containers, "resourceClaims": claims},
     }
     assert not [each for each in findings("validate", "-", stdin=json.dumps(pod)) if each["level"] == "error"]
+
+
+def test_the_items_of_a_list_are_not_searched_again_for_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = Mock(side_effect=placeholders.PLACEHOLDER.search)
+    monkeypatch.setattr(placeholders.PLACEHOLDER, "search", searched)
+    claims = [{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": {}}] * 20
+    done = draguard("validate", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": claims}).encode())
+    assert done.code == 1
+    assert sum(len(each.args) > 1 for each in searched.call_args_list) == 1  # of the whole text
+
+
+def test_the_work_grows_with_placeholders_and_findings_and_not_with_their_product(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    number, hashed = 200, Mock(side_effect=crc32)
+    monkeypatch.setattr(placeholders, "crc32", hashed)
+    configs = (f"    - {{opaque: {{driver: '$D{each}', parameters: {{}}, bad{each}: 1}}}}\n" for each in range(number))
+    done = draguard("validate", "-q", "-", stdin=f"{CLAIM}    config:\n{''.join(configs)}".encode())
+    assert done.out.count("unknown field") == number
+    assert hashed.call_count < 20 * number
+
+
+def test_only_so_many_values_are_tried() -> None:
+    names = [f"n{each}" for each in range(200)]
+    problems = [Problem(ERROR, "any", "", Field(("names", place)), "wrong") for place in range(200)]
+    judge = Mock(return_value=problems)
+    blanks = placeholders.Blanks({"a": "$A", "names": names}, {Field(("a",)): "$A"})
+    assert blanks.fill(judge)[1:] == (problems, True)
+    assert judge.call_count < 100

@@ -80,7 +80,7 @@ def patched(obj: dict[str, Any], options: RewriteOptions = BY_HOSTNAME) -> dict[
 @each_row(
     ("selector", "added"),
     (..., [{"op": "add", "path": "/spec/nodeSelector", "value": {HOSTNAME: NODE}}]),
-    (None, [{"op": "add", "path": "/spec/nodeSelector", "value": {HOSTNAME: NODE}}]),
+    (None, [{"op": "replace", "path": "/spec/nodeSelector", "value": {HOSTNAME: NODE}}]),
     ({}, [{"op": "add", "path": "/spec/nodeSelector/kubernetes.io~1hostname", "value": NODE}]),
     ({"disk": "ssd"}, [{"op": "add", "path": "/spec/nodeSelector/kubernetes.io~1hostname", "value": NODE}]),
     ({HOSTNAME: NODE}, []),
@@ -132,17 +132,22 @@ def test_a_pod_with_very_many_terms_is_refused_since_each_would_get_the_node_nam
 
 
 @each_row(
-    ("existing", "path", "value"),
-    (..., "/spec/affinity", affinity({"matchFields": [HERE]})),
-    (None, "/spec/affinity", affinity({"matchFields": [HERE]})),
-    ({"podAffinity": {}}, "/spec/affinity/nodeAffinity", affinity({"matchFields": [HERE]})["nodeAffinity"]),
+    ("existing", "op", "path", "value"),
+    (..., "add", "/spec/affinity", affinity({"matchFields": [HERE]})),
+    (None, "replace", "/spec/affinity", affinity({"matchFields": [HERE]})),
+    ({"podAffinity": {}}, "add", "/spec/affinity/nodeAffinity", affinity({"matchFields": [HERE]})["nodeAffinity"]),
     *(
-        ({"nodeAffinity": {key: each}}, REQUIRED, {"nodeSelectorTerms": [{"matchFields": [HERE]}]})
-        for key, each in (("preferredDuringSchedulingIgnoredDuringExecution", []), (REQUIRED_TERMS, None))
+        ({"nodeAffinity": {key: each}}, op, REQUIRED, {"nodeSelectorTerms": [{"matchFields": [HERE]}]})
+        for key, each, op in (
+            ("preferredDuringSchedulingIgnoredDuringExecution", [], "add"),
+            (REQUIRED_TERMS, None, "replace"),
+        )
     ),
 )
-def test_missing_affinity_is_added_from_where_it_is_missing(existing: object, path: str, value: object) -> None:
-    assert rewritten(pod(affinity=existing), BY_NAME).patch == [REMOVED, {"op": "add", "path": path, "value": value}]
+def test_missing_affinity_is_added_from_where_it_is_missing(
+    existing: object, op: str, path: str, value: object
+) -> None:
+    assert rewritten(pod(affinity=existing), BY_NAME).patch == [REMOVED, {"op": op, "path": path, "value": value}]
 
 
 @each_row(

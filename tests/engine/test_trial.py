@@ -254,6 +254,14 @@ def test_a_message_is_not_said_to_refuse_what_is_only_warned_of() -> None:
         assert message.startswith(f"is not used when {where} and {then}, and ")
 
 
+def test_the_namespace_is_not_blamed_if_too_little_work_is_left_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = f"{list(range(40))}.all(x, {list(range(40))}.all(y, x + y >= 0))"
+    given = validating(slow, "object.metadata.labels.a == 'b'", rules=[CLAIMS])
+    for units in range(1_500, 6_000, 100):
+        monkeypatch.setattr("webhook.engine.trial.DOCUMENT", units)
+        assert not any("Namespace" in message for _, message, _ in tried(*given))
+
+
 @each_row_beside("group", "resource", "patch", "reason")
 def test_a_change_that_fails_after_its_evaluation_is_found(group: str, resource: str, patch: str, reason: str) -> None:
     field = "jsonPatch" if patch[0] == "[" else "applyConfiguration"

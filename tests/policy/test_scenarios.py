@@ -20,7 +20,8 @@ from tests.policy.manifests import Case, cases, differences
 from tests.rows import each_row
 from webhook.api.versions import release_of
 from webhook.documents import parse
-from webhook.policy.evaluation.request import Request
+from webhook.engine import offline
+from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
@@ -46,7 +47,9 @@ def as_refusal(obj: dict[str, Any], problems: list[Problem]) -> str:
 def verdict_on(scenario: dict[str, Any]) -> Verdict:
     policies = load([NAMESPACE, *scenario["resources"]], Release(36))
     obj = None if scenario["op"] == "DELETE" else scenario["object"]
-    return evaluate(obj, scenario.get("stored"), policies=policies, operation=scenario["op"], user=ADMIN, dry_run=True)
+    request = request_of(obj, scenario.get("stored"), kinds=policies.kinds, operation=scenario["op"], user=ADMIN)
+    options = None if request.options is None else {**request.options, "dryRun": ["All"]}
+    return offline.evaluate(request._replace(dry_run=True, options=options), policies)
 
 
 @each_row("scenario", *SCENARIOS)

@@ -399,7 +399,8 @@ def _of_constraints(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflic
         if issubclass(kind, Match):
             if not any(map(partial(_have_enough, found, about), found[0])):
                 pairs = zip(found, about, strict=True)
-                left = "; ".join(f"{title(funnel)} has {_listed(each)}" for each, funnel in pairs)
+                every = {value for each in found for value in each}
+                left = "; ".join(f"{title(funnel)} has {_listed(each, every)}" for each, funnel in pairs)
                 yield Conflict(f"the devices left have no {attribute.name} in common", left)
         else:
             values = {value for each in found for value in each}
@@ -420,9 +421,10 @@ def _values(attribute: Attribute, funnel: Funnel) -> dict[Value, int]:
     return Counter(value for value in known if value is not None)
 
 
-def _listed(values: Collection[Value]) -> str:
-    texts = sorted({_written(each) for each in values})
-    if len(texts) < len(values):  # such as 1 and "1"
+def _listed(values: Collection[Value], others: Collection[Value] = ()) -> str:
+    """List values, with their types if some of them or of others differ in these only, such as 1 and "1"."""
+    texts, every = sorted({_written(each) for each in values}), {*values, *others}
+    if len({_written(each) for each in every}) < len(every):
         texts = sorted(f"{_written(each)} ({', '.join(kind for kind, _ in each) or 'unknown'})" for each in values)
     more = f" and {len(texts) - _VALUES_MAX} more" if len(texts) > _VALUES_MAX else ""
     return f"{', '.join(texts[:_VALUES_MAX])}{more}" or "none"

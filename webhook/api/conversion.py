@@ -102,7 +102,7 @@ def with_defaults(obj: JSONObject, release: Release = DEFAULT) -> JSONObject:
         complete = _defaults("v1", release).of(ObjectMeta)
         return obj | {"metadata": complete(obj["metadata"])} if "metadata" in obj else obj
     if known := find(api_version, kind):
-        release = min(max(release, known.since), known.until)
+        release = known.nearest(release)
     completed: JSONObject = _defaults(api_version, release).of(type_)(obj)
     return completed
 

@@ -45,6 +45,7 @@ class Stage(Enum):
 _ALPHA, _BETA_OFF, _BETA, _STABLE, _LOCKED, _DEPRECATED = Stage
 
 GATES: Mapping[str, Mapping[int, Stage | None]] = {
+    "CompositePodGroup": {37: _ALPHA},
     DRA: {26: _ALPHA, 32: _BETA_OFF, 34: _STABLE, 35: _LOCKED, 38: None},
     "DeclarativeValidation": {33: _BETA, 36: _LOCKED},
     "DeclarativeValidationBeta": {36: _BETA},
@@ -70,12 +71,13 @@ GATES: Mapping[str, Mapping[int, Stage | None]] = {
     "DRAResourcePoolStatus": {36: _ALPHA},
     "DRAWorkloadResourceClaims": {36: _ALPHA, 37: _BETA_OFF},
     "EvictionRequestAPI": {37: _ALPHA},
-    "GangScheduling": {35: _ALPHA},
+    "GangScheduling": {35: _ALPHA, 37: None},
     "GenericWorkload": {35: _ALPHA, 37: _BETA_OFF},
     "PodLevelResources": {32: _ALPHA, 34: _BETA},
+    "PodGroupPreemptionPolicy": {37: _ALPHA},
     "TaintTolerationComparisonOperators": {35: _ALPHA},
     "TopologyAwareWorkloadScheduling": {36: _ALPHA},
-    "WorkloadAwarePreemption": {36: _ALPHA},
+    "WorkloadAwarePreemption": {36: _ALPHA, 37: None},
     "WorkloadWithJob": {36: _ALPHA},
 }
 """The stage of each gate from a release on; None from the release that no longer has it."""

@@ -14,7 +14,7 @@ from typing import Any
 from webhook import formats
 from webhook.api import gates, warnings
 from webhook.api.core.meta import CHECKED_LAST, PREFIX_IN_PATH, Object
-from webhook.api.versions import VERSIONS, find, others_with, release_of, target, type_of
+from webhook.api.versions import DEFAULT, VERSIONS, find, others_with, release_of, target, type_of
 from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, quoted, refused
@@ -122,7 +122,7 @@ def decoder(api_version: str, kind: str, release: Release) -> CompiledStruct:
         release: The Kubernetes release; that nearest to it which serves the kind, if it does not.
     """
     if known := find(api_version, kind):
-        release = min(max(release, known.since), known.until)
+        release = known.nearest(release)
     if (type_ := type_of(api_version, kind)) is None:
         type_, api_version = Object, "v1"  # unknown kinds share a target: clients choose their names
     return compile_struct(type_, target(api_version, release, CREATE, thorough=True).decoding)
@@ -184,7 +184,7 @@ def plan_of(
     served_kind = VERSIONS[api_version].kinds[kind]
     stated = release_of(kubernetes) if kubernetes else None
     # A server that sends an object serves it, whatever its stated release.
-    release = served_kind.default if stated is None else min(max(stated, served_kind.since), served_kind.until)
+    release = served_kind.nearest(stated or DEFAULT)
     named = None if feature_gates is None else dict(feature_gates)
     gates_on = gates.every(release) if named is None else gates.enabled(release, gates.settable(named, release))
     declared = _is_declared(served_kind.type, release, named)

@@ -66,7 +66,11 @@ class Served(NamedTuple):
     @property
     def default(self) -> Release:
         """The release that judges its objects if none is stated: the default one, or the nearest that serves them."""
-        return min(max(DEFAULT, self.since), self.until)
+        return self.nearest(DEFAULT)
+
+    def nearest(self, release: Release) -> Release:
+        """Return the release that is nearest to one, and serves the kind."""
+        return min(max(release, self.since), self.until)
 
     @property
     def makes_pods(self) -> bool:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.check.progress import counting, with_progress
-from webhook.documents import Document, Selection, read
+from webhook.documents import Document, Piece, Selection, read
 from webhook.documents.document import Origin
 from webhook.documents.files import with_manifests
 from webhook.documents.source import Source
-from webhook.findings import UNREADABLE, Finding, found, readable
+from webhook.findings import UNREADABLE, Finding, found, guarded, readable
 from webhook.inventory import KINDS, Inventory, MalformedError
 from webhook.objects import DEFINITION
 from webhook.optional import install
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _STORED: Final = "give what the cluster stores, as kubectl prints it"
 """The hint for an object of the cluster that cannot be decoded."""
-DETAILS: Final = "`draguard validate` has the details"
+_DETAILS: Final = "`draguard validate` has the details"
 """The hint for such a manifest."""
 
 
@@ -161,6 +161,27 @@ def not_found(what: str, sources: Sequence[str | Server]) -> str:
         return f"no {what} found in {running[0]}"
     how = "--cluster has none: collect them, too" if sources else "give the objects of the cluster with --cluster"
     return f"no {what} found: {how}; `draguard snapshot` prints the command"
+
+
+def take_each(
+    documents: Iterable[Piece],
+    is_refused: Callable[[Document, list[Finding]], bool],
+    take: Callable[[Document], object],
+    report: Report,
+) -> None:
+    """Take the manifests that the API server accepts; report the others, which can never exist.
+
+    Args:
+        is_refused: Tells whether the API server refuses one, and finds its errors and the fields that are dropped.
+        take: Takes one; raises MalformedError if it cannot be decoded.
+    """
+    for document in readable(documents, report.findings):
+        with guarded(document, report.findings):
+            try:
+                if not is_refused(document, report.findings):
+                    take(document)
+            except MalformedError as error:
+                report.findings.append(malformed(error, document, _DETAILS))
 
 
 def malformed(error: MalformedError, document: Document, hint: str = _STORED) -> Finding:

@@ -48,17 +48,16 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
     if _TAGGED.match(document.file.line(finding.line), finding.column - 1):
         problem = problem._replace(hint="quote the expression: YAML takes a leading ! for a tag", fix=None)
         return finding._replace(problem=problem, brief=_brief(problem))
+    line, column = position(document, problem.path, _before(value, problem))
     if _is_cut(document, finding, value, problem):
-        finding = finding._replace(problem=problem._replace(hint=_COMMENT_HINT, fix=None))
-        problem = finding.problem
-    if not problem.hint and (issues := _in_text(problem)):
+        problem = problem._replace(hint=_COMMENT_HINT, fix=None)
+    elif not problem.hint and (issues := _in_text(problem)):
         from webhook.hints.selectors import syntax  # needed only for wrong expressions
 
         if advice := syntax(issues[0], value):
-            finding = finding._replace(problem=problem._replace(hint=advice.hint))
-    place = position(document, problem.path, _before(value, problem))
-    finding = finding._replace(brief=_brief(problem), key_line=finding.line)
-    return finding._replace(line=place.line, column=place.column, text=document.file.excerpt(place.line))
+            problem = problem._replace(hint=advice.hint)
+    finding = finding._replace(problem=problem, brief=_brief(problem), key_line=finding.line)
+    return finding._replace(line=line, column=column, text=document.file.excerpt(line))
 
 
 def located_in_option(problem: Problem, expression: str, option: str) -> Finding:

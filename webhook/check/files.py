@@ -24,7 +24,7 @@ from webhook.documents import STDIN, Document, Piece, Selection, parse
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
 from webhook.documents.source import MARKDOWN, Source
 from webhook.documents.stream import identity_of
-from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
+from webhook.findings import Finding, by_place, failed, found, identity, too_many, unfilled, unread
 from webhook.inventory import KINDS, Inventory, is_held
 from webhook.later import cached_property
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
@@ -269,16 +269,16 @@ def judge_all(
     *,
     stated: str | None,
     report: Report,
+    unlooked: Unlooked,
     note: Callable[[Document], None] = lambda _document: None,
-) -> Unlooked:
+) -> None:
     """Judge documents once all of them are read, and their references.
-
-    Returns the references that were not looked up.
 
     Args:
         old: The earlier state of objects; None if none is known.
         cluster: The objects of the cluster; the manifests are added.
         stated: The Kubernetes release; None if that follows from the documents of a file.
+        unlooked: Receives the references that were not looked up.
         note: Receives each document first.
     """
     gates = feature_gates(arguments, stated)
@@ -296,7 +296,7 @@ def judge_all(
             namespaces.note(given.object)
         sender = policies.sender(loaded, arguments)
     locations = pod_locations(arguments)
-    references = References(cluster, gates, arguments, locations)
+    references = References(cluster, gates, arguments, locations, unlooked)
     judge = Judge(old, arguments, sender, gates, namespaces=namespaces, pod_locations=locations)
     for each in cluster.definitions:
         judge.note(each)
@@ -307,7 +307,7 @@ def judge_all(
         validation.take(document)
     validation.finish()
     report.remarks += old.remarks() if isinstance(old, Deployed) else ()
-    return references.report(report)
+    references.report(report)
 
 
 _KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
@@ -332,8 +332,6 @@ class _Validation:
         """The findings of each document; those beyond the limits are left out."""
         self._of_file, self._count, self._full = Counter[str](), 0, set[str]()
         self._waiting = list[_Waiting]()
-        self._passing = list[_Waiting]()
-        """Pods without claims, which device classes may give devices."""
         self._namespace, self._all_pods = arguments.namespace, arguments.all_pods
         self._file, self._objects = "", Known()
         """A file, and its objects so far."""
@@ -373,10 +371,8 @@ class _Validation:
     def finish(self) -> None:
         """Judge the documents that were read, and report all findings."""
         self._judge.know_noted()
-        for waiting in self._waiting:
+        for waiting in sorted(self._waiting, key=lambda each: each.passes):  # once all device classes are known
             self._carefully(self._in_turn, waiting)
-        for waiting in self._passing:
-            self._carefully(self._with_devices, waiting)
         self._report.findings += chain.from_iterable(self._places)
         if self._kustomizations:
             what = counted(self._kustomizations, "kustomization")
@@ -405,20 +401,14 @@ class _Validation:
             self._put(waiting.at, waiting.document.source, [failed(error, waiting.document)])
 
     def _in_turn(self, waiting: _Waiting) -> None:
-        """Judge an object, unless its file has too many findings, or it may be a pod without devices."""
+        """Judge an object, unless its file has too many findings, or no device class gives a pod without claims any."""
         document = waiting.document
         if document.source in self._full:
             self._references.note(document, "", Judgement(None, accepted=False))
-        elif waiting.passes:
+        elif waiting.passes and not self._references.gives_devices_to(document, self._release(waiting)):
             self._references.note_without_claims(document, self._stated or f"1.{DEFAULT}")
-            self._passing.append(waiting)
         else:
-            self._judged(waiting)
-
-    def _with_devices(self, waiting: _Waiting) -> None:
-        """Judge a pod without claims if device classes give it devices."""
-        if self._references.gives_devices_to(waiting.document, self._release(waiting)):
-            self._report.without_claims -= 1
+            self._report.without_claims -= waiting.passes
             self._judged(waiting)
 
     def _judged(self, waiting: _Waiting) -> None:
@@ -434,7 +424,7 @@ class _Validation:
         else:
             self._note(document)
         if waiting.repeated:
-            findings = sorted([*waiting.repeated, *findings], key=lambda finding: (finding.line, finding.column))
+            findings = by_place((*waiting.repeated, *findings), ())
         self._put(waiting.at, document.source, findings)
 
     def _release(self, waiting: _Waiting) -> str:
@@ -553,8 +543,15 @@ def judged(
         if arguments.new_only and isinstance(old, AtRevision):
             documents = list(documents)
             states.append(old.before(documents))
-        unlooked.join(
-            judge_all(documents, old, known, arguments, stated=stated, report=reports[-1], note=suppressed.note)
+        judge_all(
+            documents,
+            old,
+            known,
+            arguments,
+            stated=stated,
+            report=reports[-1],
+            unlooked=unlooked,
+            note=suppressed.note,
         )
     report = merged(reports, versions) if versions[1:] else first
     if isinstance(old, AtRevision) and arguments.new_only:
@@ -584,7 +581,7 @@ def _found_before(
     """Judge the documents of an earlier revision, without problems of policies, which are not compared."""
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
-        judge_all(state, None, cluster.copy(), arguments, stated=stated, report=report)
+        judge_all(state, None, cluster.copy(), arguments, stated=stated, report=report, unlooked=Unlooked())
     report = merged(reports, versions) if versions[1:] else reports[0]
     return [each for each in report.findings if each.file in report.files]
 

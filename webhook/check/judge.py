@@ -17,9 +17,10 @@ from webhook.documents import Document, Piece
 from webhook.documents.placeholders import Blanks, blanks_of
 from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import Outcome, review
-from webhook.findings import TEMPLATE, Finding, found, identity
+from webhook.findings import TEMPLATE, Finding, by_place, found, identity
 from webhook.inventory import Inventory
 from webhook.limits import MOST_FINDINGS
+from webhook.objects import mapping
 from webhook.problem import ERROR, WARNING, InYaml, Problem
 from webhook.records import NamedTuple
 from webhook.schema import STATUS
@@ -52,20 +53,18 @@ class Namespaces:
     """
 
     def __init__(self, stated: Iterable[str] = (), default: str = "default") -> None:
-        self._stated: dict[str, dict[str, str]] = {}
+        self._stated: dict[str, dict[str, Any]] = {}
         self._found: dict[str, dict[str, Any]] = {}
         self._default = default
         for text in stated:
             name, labels = _read(text)
-            self._stated.setdefault(name, {}).update(labels)
+            obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {}}}
+            self._stated.setdefault(name, obj)["metadata"]["labels"].update(labels)
 
     @property
     def stated(self) -> list[dict[str, Any]]:
         """The Namespaces whose labels are stated, as objects."""
-        return [
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-            for name, labels in self._stated.items()
-        ]
+        return list(self._stated.values())
 
     def states(self, obj: Any) -> bool:
         """Tell whether the labels of an object's namespace are stated."""
@@ -76,11 +75,10 @@ class Namespaces:
 
     def note(self, obj: Any) -> None:
         """Add an object if it is a Namespace; the last one of a name counts."""
-        if not isinstance(obj, dict) or obj.get("kind") != "Namespace" or obj.get("apiVersion") != "v1":
-            return
-        metadata = obj.get("metadata")
-        if isinstance(metadata, dict) and isinstance(name := metadata.get("name"), str):
-            self._found[name] = obj
+        if isinstance(obj, dict) and obj.get("kind") == "Namespace" and obj.get("apiVersion") == "v1":
+            name = mapping(obj, "metadata").get("name")
+            if isinstance(name, str):
+                self._found[name] = obj
 
     @property
     def found(self) -> list[dict[str, Any]]:
@@ -92,11 +90,8 @@ class Namespaces:
         if not self._stated and not self._found:
             return None
         name = self._name(obj)
-        if name in self._stated:
-            return self._stated[name]
-        found = self._found.get(name)
-        labels = found["metadata"].get("labels") if found else {}
-        return None if found is None else labels if isinstance(labels, dict) else {}
+        found = self._stated.get(name) or self._found.get(name)
+        return mapping(found, "metadata", "labels") if found else None
 
     def hinted(self, problem: Problem, obj: Any, release: str) -> Problem:
         """Add a hint to a refusal of admin access: the label of the namespace that was probably meant to allow it."""
@@ -249,8 +244,7 @@ class Judge:
         accepted = not any(each.level == ERROR and each.rule not in uncertain for each in problems)
         findings = self._found(problems, outcome.object, document, release)
         findings += self._of_policies(outcome, document)
-        findings.sort(key=lambda finding: (finding.line, finding.column))
-        return Judgement(findings, accepted=accepted)
+        return Judgement(by_place(findings, ()), accepted=accepted)
 
     def _found(self, problems: list[Problem], obj: Any, document: Document, release: str) -> list[Finding]:
         """Locate problems, with advice."""
@@ -284,8 +278,7 @@ class Judge:
         if not is_asked and all((each.rule, each.path) in held for each in outcome.problems):
             return None
         note = _not_asked(blanks) if is_asked else blanks.note(TEMPLATE, "")
-        findings = [found(note, document, release), *self._found(problems, filled, document, release)]
-        findings.sort(key=lambda finding: (finding.line, finding.column))
+        findings = by_place([found(note, document, release), *self._found(problems, filled, document, release)], ())
         accepted = not any(each.level == ERROR for each in problems) if is_valid else None
         return Judgement(findings, accepted=accepted, filled=filled)
 
@@ -475,7 +468,7 @@ def refusing(
         outcome = review(obj, kubernetes=release, feature_gates=gates, namespace_labels=labels, beyond_decoding=True)
         problems = [each for each in outcome.problems if each.level == ERROR or each.rule == GATE_OFF]
         located = [_located(_advised(each, obj), document, release) for each in problems[:MOST_FINDINGS]]
-        findings += sorted(located, key=lambda finding: (finding.line, finding.column))
+        findings += by_place(located, ())
         return any(each.level == ERROR for each in problems)
 
     return is_refused

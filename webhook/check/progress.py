@@ -54,12 +54,8 @@ def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Co
             terminal.flush()
 
 
-def with_progress(documents: Iterable[_T], terminal: TextIO) -> Iterable[_T]:
+def with_progress(documents: Iterable[_T], terminal: TextIO) -> Iterator[_T]:
     """Pass documents on, and once this takes long, show their number on a terminal."""
-    return _counted(documents, terminal) if terminal.isatty() else documents
-
-
-def _counted(documents: Iterable[_T], terminal: TextIO) -> Iterator[_T]:
     with counting("documents", terminal) as show:
         for number, document in enumerate(documents, 1):
             yield document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
@@ -27,8 +27,7 @@ from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.references import Context, ReferenceFindings, apply_rules
-from webhook.references.lookup import Lookup
-from webhook.references.rules import RULES, WEBHOOKS, pod_view
+from webhook.references.rules import RULES, SELECTING, WEBHOOKS, Lookup, pod_view
 from webhook.release import Release
 from webhook.report.model import Report
 from webhook.report.text import counted
@@ -77,12 +76,12 @@ _NAMED: Final = 3
 
 
 class Unlooked:
-    """References that were not looked up, because no object of their kind is known beside them."""
+    """References that were not looked up, in any release, because no object of their kind is known beside them."""
 
     def __init__(self) -> None:
-        self._unmatched = 0
-        self.uses: dict[str, dict[str, tuple[str, int]]] = {}
-        """By the kind and the name of the object: the first place, and their number."""
+        self._unmatched = set[tuple[object, ...]]()
+        self.uses: dict[str, dict[str, tuple[str, set[tuple[object, ...]]]]] = {}
+        """By the kind and the name of the object: the first place as text, and all places."""
         self.has_errors = False
         """Whether manifests with errors may be the missing objects."""
         self.lacks_slices = False
@@ -92,28 +91,15 @@ class Unlooked:
         self.hides_errors = False
         """Whether errors may be among these problems."""
 
-    def join(self, other: Unlooked) -> None:
-        """Add what was not looked up in the same manifests for another release."""
-        self._unmatched = max(self._unmatched, other._unmatched)
-        self.has_errors |= other.has_errors
-        self.lacks_slices |= other.lacks_slices
-        self.partly |= other.partly
-        self.hides_errors |= other.hides_errors
-        for kind, theirs in other.uses.items():
-            uses = self.uses.setdefault(kind, {})
-            for name, (place, count) in theirs.items():
-                first, known = uses.get(name, (place, 0))
-                uses[name] = first, max(known, count)
-
-    def add(self, kind: str, path: Path, document: Document, count: int) -> None:
-        """Add references to an object.
+    def add(self, kind: str, path: Path, document: Document) -> None:
+        """Add a reference to an object.
 
         Args:
             path: The field that refers to it.
-            count: How many they are.
         """
+        here = document.source, document.index, document.within, path
         if kind == _UNMATCHED:
-            self._unmatched += count
+            self._unmatched.add(here)
             return
         value, field = value_at(document.data, path), str(path[-1])
         wanted = value if isinstance(value, str) else field  # an object's name, or such as a resource
@@ -121,13 +107,12 @@ class Unlooked:
         uses, place = self.uses.setdefault(kind, {}), document.source
         if name not in uses and len(uses) < _NAMED and (place == STDIN_NAME or not document.file.rendered):
             place = f"{place}:{document.position(path).line}"
-        first, before = uses.get(name, (place, 0))
-        uses[name] = first, before + count
+        uses.setdefault(name, (place, set()))[1].add(here)
 
     def lines(self) -> Iterator[str]:
         """Describe them."""
         if self._unmatched:
-            objects = counted(self._unmatched, "object")
+            objects = counted(len(self._unmatched), "object")
             yield f"note: not matched against devices: {objects}, as that is too much work; validate fewer at a time"
         if self.uses:
             kinds = "; ".join(f"{kind} {_listed(uses)}" for kind, uses in sorted(self.uses.items()))
@@ -144,10 +129,10 @@ class Unlooked:
         return [f"note: some {what} are not checked for {objects} with errors"] if self.partly else []
 
 
-def _listed(uses: dict[str, tuple[str, int]]) -> str:
+def _listed(uses: Mapping[str, tuple[str, Collection[object]]]) -> str:
     named = []
-    for name, (place, count) in islice(uses.items(), _NAMED):
-        others = f" and {counted(count - 1, 'more place')}" if count > 1 else ""
+    for name, (place, places) in islice(uses.items(), _NAMED):
+        others = f" and {counted(len(places) - 1, 'more place')}" if len(places) > 1 else ""
         named.append(f"{name} ({place}{others})")
     return ", ".join(named) + (f", and {len(uses) - _NAMED} more" if len(uses) > _NAMED else "")
 
@@ -157,11 +142,11 @@ _CLASS = "DeviceClass"
 
 
 class _Neighbours:
-    """The directories that hold manifests, by kind."""
+    """The places of manifests."""
 
     def __init__(self) -> None:
-        self._directories: defaultdict[str, set[str]] = defaultdict(set)
-        self._files: defaultdict[str, set[str]] = defaultdict(set)
+        self._places: defaultdict[str, set[str]] = defaultdict(set)
+        """The directories that hold manifests, by kind; of classes, the files."""
         self._added: list[tuple[str, str, Callable[[Inventory], object]]] = []
         """The added objects in their order: the directory, the kind, and a function that adds them to an inventory."""
         self._inventories: dict[frozenset[str], Inventory] = {}
@@ -169,15 +154,14 @@ class _Neighbours:
     def note(self, file: str, obj: JSONObject) -> None:
         """Add a manifest."""
         directory, kind = file.rpartition("/")[0], str(obj.get("kind"))
-        self._directories[kind].add(directory)
-        self._files[kind].add(file)
+        self._places[kind].add(file if kind == _CLASS else directory)
         self._added.append((directory, kind, lambda inventory: inventory.hold(obj)))
 
     def note_name(self, file: str, kind: str, name: str, namespace: str, driver: str) -> None:
         """Add the name of an object that may be malformed, in a file."""
         directory = file.rpartition("/")[0]
         if kind == _SLICE:
-            self._directories[kind].add(directory)
+            self._places[kind].add(directory)
         self._added.append((directory, kind, lambda inventory: inventory.note(kind, name, namespace, driver)))
 
     def beside(self, file: str, kind: str) -> bool:
@@ -186,14 +170,12 @@ class _Neighbours:
         A class is cluster-scoped, and usually installed with its driver: only a file with classes of its own is assumed
         to have all of them. For other kinds this holds for a directory, with those above it.
         """
-        if kind == _CLASS:
-            return file in self._files.get(_CLASS, ())
-        return bool(self._above(file, kind))
+        return file in self._places[kind] if kind == _CLASS else bool(self._above(file, kind))
 
     def inventory(self, file: str, whole: Inventory) -> Inventory:
         """Return the objects to which a file's manifests may refer: all but the devices of other clusters."""
         slices = self._above(file, _SLICE)
-        if slices == self._directories.get(_SLICE, set()):
+        if slices == self._places[_SLICE]:
             return whole
         if slices not in self._inventories:
             found = self._inventories[slices] = Inventory()
@@ -203,20 +185,15 @@ class _Neighbours:
         return self._inventories[slices]
 
     def _above(self, file: str, kind: str) -> frozenset[str]:
-        known, directory = self._directories.get(kind, set()), file.rpartition("/")[0]
-        found = {directory} & known
-        while directory:
-            directory = directory.rpartition("/")[0]
-            found |= {directory} & known
-        return frozenset(found)
+        """Return the directories above a file that hold objects of a kind."""
+        steps = file.split("/")
+        return frozenset("/".join(steps[:end]) for end in range(len(steps))) & self._places[kind]
 
 
 _WORK: Final = 2 * DOCUMENT
 """The work that matching selectors against devices may take: some twenty seconds."""
 _CHECKED: Final = DOCUMENT // 2
 """The work that checking parameters against profiles may take: some ten seconds."""
-_MATCHED: Final = (*CLAIMS, "DeviceClass")
-"""The kinds whose selectors are matched against devices."""
 
 
 class _Noted(NamedTuple):
@@ -240,6 +217,7 @@ class References:
         arguments: The command's arguments. If they name a cluster, the manifests are meant for that, so that unknown
             objects do not exist.
         pod_locations: Where kinds of other projects keep their pods, in addition to the known ones.
+        unlooked: Receives the references that are not looked up.
     """
 
     def __init__(
@@ -248,6 +226,7 @@ class References:
         gates: Mapping[str, bool] | None,
         arguments: Namespace,
         pod_locations: Locations | None,
+        unlooked: Unlooked,
     ) -> None:
         self._profiles: Mapping[str, Profile] | None = None
         if arguments.driver_profile:
@@ -263,7 +242,7 @@ class References:
         """The extended resources that the known device classes provide, by the release."""
         self._refused: set[str] = set()
         """The kinds of manifests with errors, to which others may refer."""
-        self._unlooked = Unlooked()
+        self._unlooked = unlooked
         self._is_cut = False
         """Whether a document is unreadable or of an unknown kind: it may be any object."""
         self._work = Budget(_WORK, is_offline=True)
@@ -319,17 +298,14 @@ class References:
         self._documents[id(document)] = _Noted(document, document.data, release, needs)
 
     def gives_devices_to(self, document: Document, release: str) -> bool:
-        """Tell whether a known device class provides a resource of a pod without claims, which is then noted anew."""
+        """Tell whether a known device class provides a resource of a pod without claims."""
         if release not in self._extended:
             from webhook.inventory.resources import ExtendedResources  # few pods request resources with a domain
 
             minor, on = _settings(release, self._gates)
             classes = self._inventory.all("DeviceClass")
             self._extended[release] = ExtendedResources(classes, minor, is_on="DRAExtendedResource" in on)
-        is_given = any(map(self._extended[release].provides, qualified(document.data)))
-        if is_given:
-            del self._documents[id(document)]
-        return is_given
+        return any(map(self._extended[release].provides, qualified(document.data)))
 
     def _makes_pods(self, obj: JSONObject, file: str) -> bool:
         """Tell whether an object of another project makes pods; record the templates that are made for it."""
@@ -369,8 +345,8 @@ class References:
         if self._neighbours:
             self._neighbours.note_name(file, kind, name, namespace, driver)
 
-    def report(self, report: Report) -> Unlooked:
-        """Add the findings to a report, each beside the others of its file; return what was not looked up."""
+    def report(self, report: Report) -> None:
+        """Add the findings to a report, each beside the others of its file."""
         unlooked, findings = self._unlooked, list[Finding]()
         for given in self._documents.values():
             try:
@@ -381,18 +357,17 @@ class References:
                 findings.append(failed(error, given.document))
         if findings:
             report.sort((*report.findings, *findings))
-        unlooked.has_errors = self._is_cut or not self._refused.isdisjoint(unlooked.uses)
+        unlooked.has_errors |= self._is_cut or not self._refused.isdisjoint(unlooked.uses)
         if self._neighbours is None and not self._inventory.knows(_SLICE):
-            unlooked.lacks_slices = any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
-        return unlooked
+            unlooked.lacks_slices |= any(each.obj.get("kind") in SELECTING for each in self._documents.values())
 
     def _of(self, given: _Noted) -> Iterable[Finding]:
         """Return the findings about a manifest; collect what was not looked up."""
         known = self._known(given)
         if known is None:
             return ()
-        for (kind, path), count in known.skipped.items():
-            self._unlooked.add(kind, path, given.document, count)
+        for kind, path in known.skipped:
+            self._unlooked.add(kind, path, given.document)
         return self._located(known.problems, given) if known.problems else ()
 
     def _known(self, given: _Noted) -> ReferenceFindings | None:
@@ -417,7 +392,7 @@ class References:
             is_found = problem.fix is not None or isinstance(problem.hint, Meant)
             if needs and not is_found and (self._is_cut or (neighbours and not neighbours.beside(file, needs[0]))):
                 if not given.errors:
-                    self._unlooked.add(needs[0], problem.path, given.document, 1)
+                    self._unlooked.add(needs[0], problem.path, given.document)
             else:
                 yield placed(problem, given.document, given.release, tries_fixes=self._tries_fixes)
 
@@ -432,7 +407,7 @@ class References:
         if not is_own:
             problems += self._templates.lost(given.obj)
         if given.errors:
-            return ReferenceFindings([each for each in problems if _holds(each.path, given.errors)], Counter())
+            return ReferenceFindings([each for each in problems if _holds(each.path, given.errors)])
         return ReferenceFindings(problems, skipped)
 
     def _namespaces(self, obj: JSONObject) -> Sequence[str]:
@@ -460,23 +435,20 @@ class References:
         """Look up the references of a manifest in a namespace, empty for its own."""
         data, problems = given.document.data, list[Problem]()
         blanks = blanks_of(given.document) if given.is_filled else None
-        skipped: Counter[Lookup] = Counter()
+        skipped = list[Lookup]()
         for obj, kind, place in _views(given.obj, self._locations, namespace):
-            seen: Counter[Lookup] = Counter()
-            found_here = self._problems(obj, kind, context, seen, only_of_fields=bool(given.errors))
+            found_here, seen = self._problems(obj, kind, context, only_of_fields=bool(given.errors))
             problems += (each._replace(path=_as_written(data, place(each.path))) for each in found_here)
-            for (needed, path), count in seen.items():
-                written = _as_written(data, place(path)) if path else path
-                if not blanks or not blanks.has(written):
-                    skipped[needed, written] += count
+            places = ((needed, _as_written(data, place(path)) if path else path) for needed, path in seen)
+            skipped += ((needed, path) for needed, path in places if not blanks or not blanks.has(path))
         return ReferenceFindings(problems, skipped)
 
     def _problems(
-        self, obj: JSONObject, kind: str, context: Context, skipped: Counter[Lookup], *, only_of_fields: bool
-    ) -> list[Problem]:
+        self, obj: JSONObject, kind: str, context: Context, *, only_of_fields: bool
+    ) -> tuple[list[Problem], list[Lookup]]:
         """Look up the references of an object; without devices once matching selectors has taken too much work."""
         for budget in (self._work, None):
-            seen: Counter[Lookup] = Counter()
+            seen = list[Lookup]()
             try:
                 with limited(budget or Budget(REVIEW, is_offline=True)):
                     found = list(apply_rules(obj, kind, context, seen, only_of_fields=only_of_fields))
@@ -484,11 +456,10 @@ class References:
             except BudgetExceededError:
                 context.passes_over_devices = True
         else:  # its selectors alone take too much
-            seen, found = Counter(), []
-        if context.passes_over_devices and kind in _MATCHED:
-            seen[_UNMATCHED, Path()] += 1
-        skipped += seen
-        return found
+            seen, found = [], []
+        if context.passes_over_devices and kind in SELECTING:
+            seen.append((_UNMATCHED, Path()))
+        return found, seen
 
     def _context(self, given: _Noted) -> Context:
         """Return the context of a manifest for rules."""

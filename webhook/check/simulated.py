@@ -15,16 +15,16 @@ from typing import Final
 from webhook.api.judgement import stored
 from webhook.api.versions import NEWEST, find
 from webhook.budget import Budget, DeadlineExceededError, limited
-from webhook.check.cluster import DETAILS, malformed, not_found
-from webhook.check.judge import Refusals, refusing
+from webhook.check.cluster import not_found, take_each
+from webhook.check.judge import refusing
 from webhook.check.progress import counting
-from webhook.documents import Piece, Unreadable
+from webhook.documents import Document, Piece, Unreadable
 from webhook.documents.search import SUFFIXES
 from webhook.engine.manifests import review
-from webhook.findings import GRAVE, guarded, own_failure, readable
+from webhook.findings import GRAVE, own_failure
 from webhook.formats import dns_subdomain
 from webhook.hints.names import listed
-from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, in_namespace, split_kind
+from webhook.inventory import CLAIMS, KINDS, Inventory, in_namespace, split_kind
 from webhook.inventory.claims import MADE, is_pod
 from webhook.objects import (
     DEFAULT_NAMESPACE,
@@ -148,30 +148,13 @@ class _Given:
         """The claims that the cluster does not have yet."""
         return filter(None, (self._inventory.find(CLAIMS[0], name, namespace) for namespace, name in self._created))
 
-    def read(self, documents: Iterable[Piece], refused: Refusals, report: Report, namespace: str) -> None:
-        """Take manifests.
-
-        Those that the API server refuses are reported, as they can never exist, and fields that it drops are reported
-        and dropped; the cluster's objects are as it has stored them.
-        """
-        for document in readable(documents, report.findings):
-            if isinstance(document.data, dict):
-                with guarded(document, report.findings):
-                    if refused(document, report.findings):
-                        continue
-                    obj = in_namespace(document.data, namespace)
-                    try:
-                        self.add(stored(obj, kubernetes=self._release, feature_gates=self._gates))
-                    except MalformedError as error:
-                        report.findings.append(malformed(error, document, DETAILS))
-
     def add(self, obj: JSONObject) -> None:
-        """Take an object; one of the same kind and name is an update.
+        """Take an object, without the fields that the API server drops; one of the same kind and name is an update.
 
         Raises:
             MalformedError: It cannot be decoded.
         """
-        obj = self._named(obj)
+        obj = self._named(stored(obj, kubernetes=self._release, feature_gates=self._gates))
         served = find(obj.get("apiVersion"), obj.get("kind"))
         has_namespace = served.type.namespaced if served else bool(text(obj, "metadata", "namespace"))
         who = f"{text(obj, 'kind')} {full_name_of(obj) if has_namespace else name_of(obj)}"
@@ -304,9 +287,10 @@ def prepare(
     namespace, stated, gates = arguments.namespace or DEFAULT_NAMESPACE, str(settings), dict(settings.stated) or None
     refused = refusing(documents, inventory, stated, gates, namespace)
 
-    data = (each.data for each in documents if not isinstance(each, Unreadable) and isinstance(each.data, dict))
+    given_ones = [each for each in documents if isinstance(each, Unreadable) or isinstance(each.data, dict)]
+    data = (each.data for each in given_ones if isinstance(each, Document))
     given = _Given(inventory, Templates(in_namespace(each, namespace) for each in data), stated, gates)
-    given.read(documents, refused, report, namespace)
+    take_each(given_ones, refused, lambda document: given.add(in_namespace(document.data, namespace)), report)
     if report.errors:
         return None
     for each in given.workloads if arguments.fit else ():

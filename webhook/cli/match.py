@@ -14,7 +14,7 @@ from webhook.allocation.pools import unused
 from webhook.api.templates import pod_template
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import SelectorRefusal, compile_selector
-from webhook.check.cluster import DETAILS, malformed, not_found, read_cluster
+from webhook.check.cluster import not_found, read_cluster, take_each
 from webhook.check.expressions import located_in_option
 from webhook.check.files import piped_twice
 from webhook.check.judge import Refusals, refusing
@@ -31,11 +31,11 @@ from webhook.cli.console import (
     wants_colors,
 )
 from webhook.deviceselectors.fleet import ERROR, FALSE, DeviceGroup, Fleet, Query, absent_nodes, rows
-from webhook.documents import Piece
-from webhook.findings import GRAVE, Finding, guarded, own_failure, readable
+from webhook.documents import Document, Piece, Unreadable
+from webhook.findings import GRAVE, Finding, own_failure
 from webhook.hints.fields import hint_of
 from webhook.hints.names import instead, listed
-from webhook.inventory import CLAIMS, Inventory, MalformedError
+from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import requests_of
 from webhook.objects import JSONObject, items, name_of, namespace_of, text
 from webhook.problem import Path, invalid
@@ -164,19 +164,15 @@ def _objects(
     documents: Iterable[Piece], refused: Refusals, inventory: Inventory, report: Report
 ) -> list[tuple[str, JSONObject]]:
     found = []
-    for document in readable(documents, report.findings):
-        if pod_template(document.data) is not None:
-            continue  # their errors do not keep claims from being matched
-        with guarded(document, report.findings):
-            if refused(document, report.findings):
-                continue
-            try:
-                known = inventory.take(document.data) if isinstance(document.data, dict) else None
-            except MalformedError as error:
-                report.findings.append(malformed(error, document, DETAILS))
-                continue
-            if known is not None:
-                found.append((document.source, known))
+
+    def take(document: Document) -> None:
+        known = inventory.take(document.data) if isinstance(document.data, dict) else None
+        if known is not None:
+            found.append((document.source, known))
+
+    # Errors of pods do not keep claims from being matched.
+    others = (each for each in documents if isinstance(each, Unreadable) or pod_template(each.data) is None)
+    take_each(others, refused, take, report)
     return found
 
 

@@ -27,7 +27,7 @@ from webhook.report.picture import Help, Picture, Story
 from webhook.report.text import colored
 from webhook.report.text import stated as stated_as
 from webhook.simulation import release_in
-from webhook.spelling import nearest
+from webhook.spelling import nearest, some_of
 from webhook.usage import UsageError
 from webhook.why import Scene, explain, gone, subject_of
 
@@ -198,9 +198,7 @@ def _text(answer: JSONObject, *, color: bool) -> Iterator[str]:
     yield f"{subject}: {colored(why, '1;32' if answer['isWell'] else '1;31') if color else why}"
     if helps := answer["helps"]:
         yield f"  {colored('what would help:', '1;36') if color else 'what would help:'}"
-        yield from (f"    {each}" for each in helps[:_HELPS_MAX])
-        if len(helps) > _HELPS_MAX:
-            yield f"    and {len(helps) - _HELPS_MAX} more (--output json has all)"
+        yield from (f"    {each}" for each in some_of(helps, _HELPS_MAX, "and {} more (--output json has all)"))
     if others := answer["others"]:
         yield "  also:"
         yield from (f"    {each.removeprefix(f'{subject}: ')}" for each in others)

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 from shutil import which
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
@@ -28,7 +25,7 @@ from webhook.inventory.snapshots import GROUPS, OF_OTHERS, OPTIONAL
 from webhook.objects import DEFAULT_NAMESPACE, LAST_APPLIED, JSONObject, items, text
 from webhook.policy.manifest.kinds import Kinds, Known
 from webhook.records import NamedTuple
-from webhook.sources.running import ProgramError, TooLongError, held_interrupts, output_of
+from webhook.sources.running import ProgramError, TooLongError, finished
 
 if TYPE_CHECKING:
     from webhook.cluster.api import Api
@@ -106,36 +103,21 @@ class Kubectl:
         return self._output(["get", "--raw", path], most)
 
     def _output(self, arguments: Sequence[str], most: int) -> bytes:
-        # Of a group of its own, it could not ask at the terminal how to log in.
+        # In a session of its own, it could not ask at the terminal how to log in.
         is_asking = bool(sys.stdin and sys.stdin.isatty())
-        with held_interrupts() as deliver:
-            try:
-                process = subprocess.Popen(  # noqa: S603 - no shell
-                    [*self._command, *arguments],
-                    stdin=None if is_asking else subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    process_group=None if is_asking else 0,  # so that its plugins end with it
-                )
-            except OSError as error:
-                raise ClusterError(f"{self._command[0]}: {error.strerror}") from error
-        end = process.kill if is_asking else lambda: os.killpg(process.pid, signal.SIGKILL)
-        with process:
-            try:
-                deliver()
-                out, errors = output_of(process, self._tick, most=most, seconds=SECONDS, hear=self._hear)
-            except BaseException as error:
-                with suppress(ProcessLookupError):
-                    end()
-                if isinstance(error, TooLongError):
-                    raise TooLong("the answer is too long") from error
-                if isinstance(error, ProgramError):
-                    raise ClusterError(f"kubectl {error}") from error
-                raise
-        if process.returncode:
+        ways: dict[str, Any] = {"is_asking": is_asking, "most": most, "seconds": SECONDS, "hear": self._hear}
+        try:
+            code, out, errors = finished([*self._command, *arguments], self._tick, **ways)
+        except OSError as error:
+            raise ClusterError(f"{self._command[0]}: {error.strerror}") from error
+        except TooLongError as error:
+            raise TooLong("the answer is too long") from error
+        except ProgramError as error:
+            raise ClusterError(f"kubectl {error}") from error
+        if code:
             # Of the lines, the last one tells.
             said = errors.decode(errors="replace").strip().splitlines()
-            last = said[-1] if said else f"kubectl ended with exit code {process.returncode}"
+            last = said[-1] if said else f"kubectl ended with exit code {code}"
             match = _FAULT.search(last)
             message = (match[2] if match else last).removeprefix("error: ")[:_LONGEST_MESSAGE]
             raise _FAULTS.get(match[1] if match else "", ClusterError)(message)

@@ -18,6 +18,7 @@ from webhook.problem import WARNING, Path, Problem, Steps
 from webhook.problem import Key as Step
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
+from webhook.spelling import some_of
 from webhook.suppression.applying import LEVELS, OFF, PATH, Statement, is_known, unknown
 from webhook.usage import UsageError
 
@@ -191,8 +192,7 @@ class Configuration:
                     errors.append(error)
         errors.sort(key=lambda error: error.place)
         if errors:
-            more = ["and more"] if len(errors) > _FAULTS_MAX else []
-            raise ConfigurationError("\n".join([*map(str, errors[:_FAULTS_MAX]), *more]))
+            raise ConfigurationError("\n".join(some_of([*map(str, errors)], _FAULTS_MAX, "and more")))
 
     def _tests(self, name: str, value: Any) -> Iterator[tuple[Any, ...]]:
         """Yield what is to be checked of a value that has the right shape: functions, each with its arguments."""

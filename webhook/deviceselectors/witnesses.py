@@ -37,13 +37,9 @@ _ABSENT: Final = object()
 
 
 class Condition(NamedTuple):
-    """A part of a selector that looks at one value only.
+    """A part of a selector that looks at one value only."""
 
-    Args:
-        selector: The selector's place among those that must all hold.
-    """
-
-    selector: int
+    selector: Parts
     part: Expression
 
 
@@ -54,16 +50,16 @@ def conflict_of(selectors: Sequence[Parts]) -> tuple[Condition, ...]:
         The conditions; none if there are none, if it is unknown, or if the last selector is not in the conflict.
     """
     for path, conditions in by_value(selectors).items():
-        telling = _telling(conditions)
-        if len(telling) <= 1 and all(_holds_for_some(each.part, selectors[each.selector]) for each in telling):
+        telling = [each for each in conditions if not is_presence(each.part)]
+        if len(telling) <= 1 and all(_holds_for_some(each.part, each.selector) for each in telling):
             continue  # for a value that exists
-        tried, limit = _values(conditions, selectors)
+        tried, limit = _values(conditions)
         known = [each for each in conditions if limit or _is_understood(each.part)]
         if not tried or not known:
             continue
-        holding = {each: _holding(each, path, tried, selectors) for each in known}
+        holding = {each: _holding(each, path, tried) for each in known}
         if found := _least(known, holding, limit):
-            return found if found[-1].selector == len(selectors) - 1 else ()
+            return found if found[-1].selector is selectors[-1] else ()
     return ()
 
 
@@ -88,7 +84,7 @@ def always_holds(parts: Parts) -> bool:
     for path, conditions in by_value([parts]).items():
         if len(path) == _NAMED and not _may_hold_without(parts.root):
             return False
-        return all(_holding(conditions[0], path, _around(conditions, [parts]), [parts]))
+        return all(_holding(conditions[0], path, _around(conditions)))
     return False
 
 
@@ -106,12 +102,12 @@ def _may_hold_without(node: Expression) -> bool:
 def by_value(selectors: Sequence[Parts]) -> Mapping[Path, list[Condition]]:
     """Return the conditions about each value; those about several values, or about more than values, are left out."""
     found: defaultdict[Path, list[Condition]] = defaultdict(list)
-    for place, selector in enumerate(selectors):
+    for selector in selectors:
         for part in selector.all:
             paths = set(reads(part, "device"))
             path = paths.pop() if len(paths) == 1 else ()
             if (path in PLAIN or len(path) == _NAMED) and len(found[path]) < _MOST:
-                found[path].append(Condition(place, part))
+                found[path].append(Condition(selector, part))
     return found
 
 
@@ -127,11 +123,6 @@ def _least(
         if not any(map(all, zip(*(holding[each] for each in some), strict=True))):
             return some
     return ()
-
-
-def _telling(conditions: Sequence[Condition]) -> Sequence[Condition]:
-    """Return the conditions about a value, without those that any value meets."""
-    return [each for each in conditions if not is_presence(each.part)]
 
 
 def is_presence(node: Expression) -> bool:
@@ -174,13 +165,13 @@ def _is_value(node: Expression) -> bool:
     return (field_of(node),) in PLAIN or read_of(node) is not None
 
 
-def _values(conditions: Sequence[Condition], selectors: Sequence[Parts]) -> tuple[Sequence[Any], Condition | None]:
+def _values(conditions: Sequence[Condition]) -> tuple[Sequence[Any], Condition | None]:
     """Return values that stand for all values of a device, and the condition that allows no others, if one does."""
     for each in conditions:
-        found = _only(each.part, selectors[each.selector])
+        found = _only(each.part, each.selector)
         if found is not None:
             return found or [_ABSENT], each
-    return _around(conditions, selectors), None
+    return _around(conditions), None
 
 
 def _only(node: Expression, selector: Parts) -> list[Any] | None:
@@ -218,11 +209,11 @@ def _constants(node: Expression, selector: Parts) -> Iterator[Any]:
             yield from _constants(each, selector)
 
 
-def _around(conditions: Sequence[Condition], selectors: Sequence[Parts]) -> list[Any]:
+def _around(conditions: Sequence[Condition]) -> list[Any]:
     """Return the constants, the neighbours of each, another text, both booleans, and no value."""
     found: list[Any] = [_ABSENT, True, False, "", "\U0010ffff"]
     for each in conditions:
-        for constant in _constants(each.part, selectors[each.selector]):
+        for constant in _constants(each.part, each.selector):
             found += [constant, *_next_to(constant)]
     return found if len(found) <= _VALUES_MOST else []
 
@@ -248,9 +239,9 @@ def _next_to(value: Any) -> Iterator[Any]:
             yield value._replace(pre_release=(*value.pre_release, first))
 
 
-def _holding(condition: Condition, path: Path, values: Sequence[Any], selectors: Sequence[Parts]) -> list[bool]:
+def _holding(condition: Condition, path: Path, values: Sequence[Any]) -> list[bool]:
     """Tell for which values of a device, which has no others, a condition holds."""
-    selector, found = selectors[condition.selector], []
+    found = []
     for value in values:
         device: dict[str, Any] = {
             "driver": "",
@@ -263,7 +254,7 @@ def _holding(condition: Condition, path: Path, values: Sequence[Any], selectors:
         elif value is not _ABSENT:
             device[path[0]][path[1]] = {path[2]: value}
         try:
-            found.append(selector.evaluate(condition.part, {"device": device}) is True)
+            found.append(condition.selector.evaluate(condition.part, {"device": device}) is True)
         except CelError:
             found.append(False)
     return found

@@ -51,11 +51,6 @@ class Node(Record):
     _reached: dict[str, tuple[int, Node]] | None = unset(None)
 
     @property
-    def in_flow(self) -> bool:
-        """Whether it is a map or list in braces or brackets."""
-        return self.style in {"{", "["}
-
-    @property
     def is_whole(self) -> bool:
         """Whether its text is self-contained: it is not an alias, and has neither anchor nor tag."""
         return not self.is_anchored and not self.is_tagged
@@ -142,11 +137,6 @@ class Entry(NamedTuple):
     def start(self) -> int:
         """Where the key begins."""
         return self.key.start
-
-    @property
-    def key_end(self) -> int:
-        """Where the key ends, before the colon."""
-        return self.key.end
 
     @property
     def end(self) -> int:

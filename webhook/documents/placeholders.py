@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 from zlib import crc32
 
 from webhook import objects
-from webhook.documents.document import Document
+from webhook.documents.document import Document, Origin
 from webhook.documents.source import ContentError
+from webhook.later import cached_property
 from webhook.patterns import Pattern
-from webhook.problem import NOT_DECODED, NOTE, Path, Problem, value_at
+from webhook.problem import NOT_DECODED, NOTE, Path, Problem, Steps, value_at
+from webhook.spelling import some_of
 
 _PLACEHOLDER: Final = (
     r"(?:\{\{[^\n]{0,200}?\}\}"  # Helm, Go, Jinja
@@ -37,6 +40,8 @@ _INSTEAD: Final[tuple[Any, ...]] = (None, 1, True, {}, [], None)
 """The values that replace a placeholder, one after the other: None for a text."""
 _ROUNDS: Final = 8
 """How often an object is judged at most, with other values in the place of placeholders."""
+_TRIED: Final = 64
+"""How many values are tried at most in the place of all placeholders of an object."""
 _SHOWN: Final = 3
 
 
@@ -78,11 +83,14 @@ def has_placeholder(obj: Any, path: Sequence[str | int]) -> bool:
 
 def blanks_of(document: Document) -> Blanks | None:
     """Return the placeholders of a document; None if it has none."""
-    text, (start, end) = document.file.text, document.extent
-    if PLACEHOLDER.search(text, start, end) is None:
-        return None
-    places = dict(_places(document))
+    places = dict(_places(document)) if _has_some(document.origin) else {}
     return Blanks(document.data, places) if places else None
+
+
+@lru_cache(maxsize=1)
+def _has_some(origin: Origin) -> bool:
+    """Tell whether a document has placeholders; the items of a list, which come in a row, share it."""
+    return PLACEHOLDER.search(origin.source.text, origin.start, origin.end) is not None
 
 
 def _places(document: Document) -> Iterator[tuple[Path, str]]:
@@ -151,7 +159,7 @@ class Blanks:
         """
         texts = [found[0] for each in self._texts.values() for found in PLACEHOLDER.finditer(each)]
         count = len(self._texts)
-        named = ", ".join(list(dict.fromkeys(texts))[:_SHOWN]) + (", …" if len(set(texts)) > _SHOWN else "")
+        named = ", ".join(some_of([*dict.fromkeys(texts)], _SHOWN, "…"))
         values = "1 value is" if count == 1 else f"{count} values are"
         message = f"a template: {values} filled in later ({named}){more}"
         return Problem(NOTE, rule, "Template", self.first, message, "fill it in, then validate the result, too")
@@ -171,7 +179,10 @@ class Blanks:
             instead = {path: _INSTEAD[turn] for path, turn in turns.items()}
             obj = self._with(instead)
             problems = judge(obj)
-            reasons = {path: {each.reason for each in problems if each.path[: len(path)] == path} for path in turns}
+            reasons: dict[Steps, set[str]] = {path: set() for path in turns}
+            for each in problems:
+                for end in range(len(each.path) + 1):
+                    reasons.get(each.path[:end], set()).add(each.reason)
             for path in turns:
                 if reasons[path].isdisjoint(NOT_DECODED):
                     decoded.setdefault(path, turns[path])
@@ -207,13 +218,15 @@ class Blanks:
         """Yield the problems that stay if filled-in texts become the value that each is about, or a name beside it."""
         texts = {path: text for path, text in self._texts.items() if instead[path] is None}
         whole = {path: PLACEHOLDER.sub(_stand_in, text) for path, text in texts.items() if PLACEHOLDER.fullmatch(text)}
-        own, names = {*whole.values()}, list(_texts_in(obj, "name"))
+        # All are filled in with one value: which of their own texts it is makes no difference.
+        own = dict.fromkeys(whole.values(), min(whole.values(), default=""))
+        names = list(dict.fromkeys(own.get(each, each) for each in _texts_in(obj, "name")))[:_ROUNDS]
         found: dict[str, set[tuple[str, Path]]] = {}
         for problem in problems:
-            values = chain(_texts_in(value_at(obj, problem.path), ""), names)
-            # All are filled in with one value: which of their own texts it is makes no difference.
-            once = dict.fromkeys(min(own) if each in own else each for each in values) if whole else ()
-            for value in islice(once, _ROUNDS):
+            values = (own.get(each, each) for each in _texts_in(value_at(obj, problem.path), ""))
+            for value in islice(dict.fromkeys((*values, *names)), _ROUNDS if whole else 0):
+                if value not in found and len(found) == _TRIED:
+                    continue
                 if value not in found:
                     others = judge(self._with({**instead, **dict.fromkeys(whole, value)}))
                     found[value] = {(each.rule, each.path) for each in others}
@@ -224,10 +237,17 @@ class Blanks:
 
     def restored(self, problem: Problem) -> Problem:
         """Show the placeholders again."""
-        message, hint = problem.message, problem.hint
-        for found in (each for text in self._texts.values() for each in PLACEHOLDER.finditer(text)):
-            message, hint = (text.replace(_stand_in(found), found[0]) for text in (message, hint))
+        message, hint = (
+            _STAND_IN.sub(lambda found: self._written.get(found[0], found[0]), text)
+            for text in (problem.message, problem.hint)
+        )
         return problem._replace(message=message, hint=hint)
+
+    @cached_property
+    def _written(self) -> Mapping[str, str]:
+        """The placeholders, by what stands in their place."""
+        found = (each for text in self._texts.values() for each in PLACEHOLDER.finditer(text))
+        return {_stand_in(each): each[0] for each in found}
 
 
 def _texts_in(value: Any, key: str) -> Iterator[str]:
@@ -237,6 +257,9 @@ def _texts_in(value: Any, key: str) -> Iterator[str]:
     for name, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         if not isinstance(each, str) or key in {"", name}:
             yield from _texts_in(each, key)
+
+
+_STAND_IN: Final = Pattern("x[0-9a-f]{8}")
 
 
 def _stand_in(placeholder: re.Match[str]) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from webhook.documents.document import Document, Piece
 from webhook.documents.source import MAX_BYTES, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Skips, parse
+from webhook.grouping import by_key
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -252,7 +253,7 @@ def find_files(paths: Iterable[str], selection: Selection | None = None) -> list
     """
     named = list(paths)
     trees = Trees(named)
-    kept: dict[str, tuple[str, FoundFile | Unreadable]] = {}
+    every: list[tuple[str, str, FoundFile | Unreadable]] = []
     for path in named:
         for found in _expand(path, selection):
             real, result = found.source if isinstance(found, Unreadable) else found.path, found
@@ -264,8 +265,14 @@ def find_files(paths: Iterable[str], selection: Selection | None = None) -> list
                 if selection and isinstance(result, Unreadable) and is_broken:
                     selection.leave_out(BROKEN_LINK, found.path)
                     continue
-            _keep(kept, real, path, result)
-    return [result for _, result in kept.values()]
+            every.append((real, path, result))
+    kept: dict[int, FoundFile | Unreadable] = {}
+    for places in by_key((real, place) for place, (real, _, _) in enumerate(every)).values():
+        best = next((each for each in places if places[1:] and _is_own(*every[each])), places[0])
+        is_named = any(isinstance(each := every[place][2], FoundFile) and each.is_named for place in places)
+        result = every[best][2]
+        kept[best] = result._replace(is_named=is_named) if isinstance(result, FoundFile) else result
+    return [kept[place] for place in sorted(kept)]
 
 
 class FoundFile(NamedTuple):
@@ -318,26 +325,10 @@ class Trees:
         return None
 
 
-def _keep(
-    kept: dict[str, tuple[str, FoundFile | Unreadable]], real: str, named: str, found: FoundFile | Unreadable
-) -> None:
-    """Add a file, by its real path, with the argument by which it was found; of two names the better one stays."""
-    if real not in kept:
-        kept[real] = named, found
-        return
-    argument, earlier = kept[real]
-    if isinstance(found, Unreadable) or isinstance(earlier, Unreadable):
-        return
-    is_named = found.is_named or earlier.is_named
-    if _is_own(found, named, real) and not _is_own(earlier, argument, real):
-        del kept[real]  # it comes in the order of its own name
-        kept[real] = named, found._replace(is_named=is_named)
-    else:
-        kept[real] = argument, earlier._replace(is_named=is_named)
-
-
-def _is_own(found: FoundFile, argument: str, real: str) -> bool:
+def _is_own(real: str, argument: str, found: FoundFile | Unreadable) -> bool:
     """Tell whether a name leads to a file without links, except for those that the user's argument follows."""
+    if isinstance(found, Unreadable):
+        return False
     top = (os.path.dirname(found.path) or ".") if found.is_named else top_of(argument)
     return os.path.normpath(f"{os.path.realpath(top)}/{os.path.relpath(found.path, top)}") == real
 

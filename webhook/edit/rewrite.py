@@ -160,7 +160,7 @@ class _Round:
         return [Edit(node.start, node.end, self._scalar(node, new))]
 
     def _map(self, node: Node, old: JSONObject, new: JSONObject) -> list[Edit]:
-        layout = FlowMap(self._tree, node) if node.in_flow else BlockMap(self._tree, node)
+        layout = FlowMap(self._tree, node) if node.style else BlockMap(self._tree, node)
         if old.keys() != new.keys():
             if not self._careful:
                 raise UnableError
@@ -204,7 +204,7 @@ class _Round:
             try:
                 found += self.edits(item, value, wanted)
             except UnableError:
-                if node.in_flow:
+                if node.style:
                     found += flow_edits(self._tree, item, wanted)
                 elif item.start == item.end:
                     raise
@@ -253,10 +253,10 @@ def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
     if any(not each.name or around.entry(each.name) for each in inner.entries):
         return None
     start, first = entry.start, inner.entries[0].start
-    remarks = any(tree.comments(entry.key_end, first))
+    remarks = any(tree.comments(entry.key.end, first))
     if not inner.style:
         by = tree.column(first) - tree.column(start)
-        kept = tree.text.index("#", entry.key_end) if remarks else first
+        kept = tree.text.index("#", entry.key.end) if remarks else first
         end = tree.below(tree.line_end(inner.end), tree.column(start) + 1)
         return [Edit(start, kept, ""), *lines_moved(tree, kept, end, -by)] if by > 0 else None
     ends = [max(each.key.end, each.value.end) for each in inner.entries]
@@ -281,7 +281,7 @@ def alone(tree: Tree, entry: Entry) -> list[Edit] | None:
     if not outer.is_whole or len(outer.inner) != 1:
         return None
     (inner,) = outer.inner
-    start = outer.start if outer.style else text.index(":", entry.key_end) + 1
+    start = outer.start if outer.style else text.index(":", entry.key.end) + 1
     is_plain = inner.is_whole and not inner.inner and inner.style not in ("|", ">", "{", "[")
     if not is_plain or "#" in text[start : inner.start] or "#" in text[inner.end : outer.end]:
         return None
@@ -377,10 +377,10 @@ class BlockMap:
     def wrap(self, name: str, field: str) -> list[Edit]:
         """Put a single value into a new map."""
         tree, entry = self._tree, self._entries[self._index(name)]
-        before, text = tree.text[entry.key_end : entry.value.start], tree.text[entry.value.start : entry.value.end]
+        before, text = tree.text[entry.key.end : entry.value.start], tree.text[entry.value.start : entry.value.end]
         if before.strip() != ":" or not text or "\n" in text or text[0] in "|>":
             raise UnableError
-        return [Edit(entry.key_end, entry.value.start, f":{tree.newline}{self._indentation}{tree.step}{field}: ")]
+        return [Edit(entry.key.end, entry.value.start, f":{tree.newline}{self._indentation}{tree.step}{field}: ")]
 
     def replace(self, name: str, value: Any) -> list[Edit]:
         """Rewrite an entry; the comments in it go above it."""
@@ -479,7 +479,7 @@ class FlowMap:
         quote = tree.text[first.start]
         self._quote = quote if quote in "\"'" else ""
         self._is_alone = tree.is_first(first.start)
-        self._colon = tree.text[first.key_end : first.value.start]
+        self._colon = tree.text[first.key.end : first.value.start]
         if self._colon.strip() != ":" or "\n" in self._colon:
             self._colon = ": "
         pad = tree.text[node.start + 1 : first.start]

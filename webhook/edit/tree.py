@@ -105,7 +105,7 @@ class Tree:
                 inner = entry.value.entries
                 if inner and self.is_first(inner[0].start):
                     deeper, here = self.indentation(inner[0].start), self.indentation(entry.start)
-                    column = len(here) if node.in_flow else self.column(entry.start)
+                    column = len(here) if node.style else self.column(entry.start)
                     if deeper[column:]:
                         return deeper[column:]
             pending += node.inner

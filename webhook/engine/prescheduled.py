@@ -21,6 +21,7 @@ from typing import Any, Final, Literal, TypeVar
 from webhook.api.templates import pod_template, source
 from webhook.formats import dns_subdomain, label_value
 from webhook.objects import JSONObject, items, mapping
+from webhook.policy.change.patch import difference
 from webhook.problem import Key, Path, Problem, forbidden, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -172,7 +173,8 @@ def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewri
         reason = f"has more than {_MAX_TERMS} terms, too many to add node {quoted(node)} to, which"
         reason = f"{reason} {where / 'nodeName'} asks for; remove {where / 'nodeName'} or most of the terms"
         return forbidden(Path((*where, *_TERMS)), reason).named("prescheduled-too-many-terms")
-    added = _affinity_operations(spec, terms, where, node) if by_name else _selector_operations(spec, where, node)
+    changed = _with_affinity(spec, terms, node) if by_name else {**spec, "nodeSelector": {_HOSTNAME: node, **selector}}
+    del changed["nodeName"]
     target = "node affinity metadata.name" if by_name else f"nodeSelector {_HOSTNAME}"
     texts = [
         f"replaced by {target}, so that the scheduler {'allocates resource claims' if claims else 'places the pod'}",
@@ -182,7 +184,7 @@ def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewri
     ]
     return Rewrite(
         # No "test" first: the API server applies the patch to the very object that it sent.
-        patch=[{"op": "remove", "path": _pointer(where / "nodeName")}, *added],
+        patch=difference(spec, changed, where),
         warnings=tuple(f"{where / 'nodeName'}: {text}" for text in texts),
         annotations={"prescheduled": f"{node} -> {target}"},
     )
@@ -249,54 +251,31 @@ def _demand(requirement: object, node: str) -> bool | None:
     return None
 
 
-def _selector_operations(spec: dict[str, object], where: Path, node: str) -> list[dict[str, object]]:
-    path, selector = where / "nodeSelector", spec.get("nodeSelector")
-    if selector is None:
-        return [_add(path, {_HOSTNAME: node})]
-    return [] if _HOSTNAME in _as(selector, dict) else [_add(path / _HOSTNAME, node)]
-
-
-def _affinity_operations(
-    spec: dict[str, object], terms: list[dict[str, object]] | None, where: Path, node: str
-) -> list[dict[str, object]]:
+def _with_affinity(spec: dict[str, object], terms: list[dict[str, object]] | None, node: str) -> dict[str, object]:
     """Require the node's name in every term, since one matching term is enough.
 
     An empty term is left alone: it matches nothing, and would match the node with the requirement. A term that rules
     out the node gets it, too: it matches other nodes now, and then none.
     """
     requirement: dict[str, object] = {"key": "metadata.name", "operator": "In", "values": [node]}
-    if terms is None:
-        # The missing parents of the terms are added, too.
-        steps = iter(REQUIRED)
-        step, holder, above = next(steps), spec, where
-        while holder.get(step) is not None:
-            holder, above, step = _get(holder, step, dict), above / step, next(steps)
-        value: dict[str, object] = {"nodeSelectorTerms": [{"matchFields": [requirement]}]}
-        for missing in reversed(list(steps)):
-            value = {missing: value}
-        return [_add(above / step, value)]
-    at = Path((*where, *_TERMS))
-    return [
-        _add(at / index / "matchFields" / "-", requirement)
-        if term.get("matchFields")
-        else _add(at / index / "matchFields", [requirement])
-        for index, term in enumerate(terms)
-        if not _is_empty(term) and True not in _demands(term, node)
-    ]
+    holders = [spec]
+    for step in REQUIRED:
+        holders.append(_get(holders[-1], step, dict))
+    stated = zip(terms or (), _get(holders[-1], _TERMS[-1], list), strict=True)
+    changed: object = [
+        each
+        if _is_empty(term) or True in _demands(term, node)
+        else {**term, "matchFields": [*_get(term, "matchFields", list), requirement]}
+        for term, each in stated
+    ] or [{"matchFields": [requirement]}]
+    for holder, step in zip(reversed(holders), reversed(_TERMS), strict=True):
+        changed = {**holder, step: changed}
+    return _as(changed, dict)
 
 
 def _contradiction(path: Path, where: Path, node: str) -> Problem:
     reason = f"rules out node {quoted(node)}, which {where / 'nodeName'} asks for, so the pod could never run"
     return forbidden(path, f"{reason}; keep one of the two").named("prescheduled-contradiction")
-
-
-def _add(path: Path, value: object) -> dict[str, object]:
-    return {"op": "add", "path": _pointer(path), "value": value}
-
-
-def _pointer(path: Path) -> str:
-    """Spell a path as RFC 6901 does."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
 def _get(holder: dict[str, object], name: str, kind: type[_T]) -> _T:

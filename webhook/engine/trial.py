@@ -310,6 +310,8 @@ def _unlabelled(
     metadata = {"name": request.namespace, "labels": missing, "annotations": missing}
     labelled = policies.beside([{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}])
     again = {_place(each): each.fault for each in evaluate(request, labelled, budget=budget).decisions}
+    if any(fault and fault.is_work for fault in again.values()):
+        return frozenset()  # no work is left to find out
     return {path for each in decisions if each.fault and (path := _place(each)) and again.get(path) != each.fault}
 
 

@@ -392,7 +392,7 @@ def _of_rules(answer: str, kubernetes: str | None) -> list[str]:
             matcher.set_seq1(said)
             run = matcher.find_longest_match()
             length, words = (sum(word != _ANY for word in each) for each in (said[run.a : run.a + run.size], said))
-            if len(said) < _ENOUGH and len(asked) > 2 * len(said):
+            if len(said) < _ENOUGH and len(asked) > len(said):
                 continue  # a short text, such as "not found", is in many answers
             if run.size >= min(_ENOUGH, len(said)) and length >= min(_ENOUGH, words or _ENOUGH):
                 shared[name] = max(length, shared.get(name, 0))

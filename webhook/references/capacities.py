@@ -16,7 +16,7 @@ from webhook.problem import Problem
 from webhook.references.rules import Context, contents_of_class, drivers_of, finding, rule
 
 
-@rule("capacity-not-of-driver", *CLAIMS, of_field=True)
+@rule(*CLAIMS, without_devices=True, of_field=True)
 def capacity_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for a capacity that the driver of its class does not publish.
 
@@ -24,8 +24,6 @@ def capacity_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Prob
     capacities of a driver, and their source. If your version of the driver publishes others, pass its profile with
     --driver-profile.
     """
-    if context.fleet is not None:
-        return  # the published devices tell more
     for request in (each for each in context.requests(claim) if each.capacity):
         drivers = drivers_of(request.of_class, context) or {context.driver_of_class(request.class_name)}
         profile = context.profile_of_one(drivers)
@@ -41,7 +39,7 @@ def capacity_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Prob
                 yield finding((*request.path, "capacity", "requests", name), message, hint)
 
 
-@rule("amount-without-unit", *CLAIMS, of_field=True)
+@rule(*CLAIMS, of_field=True)
 def amount_without_unit(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for a plain number of a capacity, where a unit such as Gi is probably missing.
 

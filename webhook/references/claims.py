@@ -13,11 +13,11 @@ from webhook.inventory.claims import ClaimRequest, is_about
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, placed, text
 from webhook.problem import NOTE, Advice, Problem, Steps, value_at
 from webhook.records import NamedTuple
-from webhook.references.rules import Context, drivers_of, drivers_of_request, finding, rule
+from webhook.references.rules import SELECTING, Context, drivers_of, drivers_of_request, finding, rule
 from webhook.spelling import mistyped, nearest
 
 
-@rule("class-not-found", *CLAIMS, "ResourceQuota", needs=("DeviceClass", "ResourceSlice"), of_field=True)
+@rule(*CLAIMS, "ResourceQuota", needs=("DeviceClass", "ResourceSlice"), of_field=True)
 def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request or a quota names a DeviceClass that does not exist, or that is not among the manifests.
 
@@ -31,6 +31,8 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
             message = context.missing(f'DeviceClass "{name}"', consequence=consequence)
             known = [each for _, each in context.inventory.names("DeviceClass")]
             advice = context.or_in_cluster(in_place(name, known, "device classes", "deviceClassName"))
+            if brought := context.how_to_get(name):
+                advice = Advice(brought)
             yield finding(path, message, advice if claim["kind"] in CLAIMS else advice.hint)
 
 
@@ -56,7 +58,7 @@ def _is_installed(name: str, context: Context) -> bool:
     return knows("DeviceClass") and not has_all and bool(context.driver_of_class(name))
 
 
-@rule("claim-config-for-other-driver", *CLAIMS, part="config")
+@rule(*CLAIMS, part="config")
 def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A claim's configuration is for a driver whose devices its requests cannot select, so it is never read.
 
@@ -87,7 +89,7 @@ def _wrong_driver(config: JSONObject, known: set[str], path: Steps, who: str) ->
         yield finding((*path, "opaque", "driver"), message, advice, "NeverRead")
 
 
-@rule("asks-for-nothing", *CLAIMS)
+@rule(*CLAIMS)
 def asks_for_nothing(claim: JSONObject, _: Context) -> Iterator[Problem]:
     """A claim has no requests: it is allocated at once, with no devices.
 
@@ -99,7 +101,7 @@ def asks_for_nothing(claim: JSONObject, _: Context) -> Iterator[Problem]:
         yield finding(present, "the claim has no requests, so its pods get no devices", reason="Empty")
 
 
-@rule("too-many-devices", *CLAIMS)
+@rule(*CLAIMS)
 def too_many_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A claim requests more devices than one allocation can have, so it is never allocated.
 
@@ -114,7 +116,7 @@ def too_many_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
 _MOST_DEVICES: Final = 32
 
 
-@rule("contradicting-drivers", *CLAIMS)
+@rule(*CLAIMS)
 def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """The selectors of a class and of a request insist on different drivers, so no device can meet both.
 
@@ -143,7 +145,7 @@ def _selected_by(request: ClaimRequest, context: Context) -> set[str]:
     return {profile.driver} if profile else set()
 
 
-@rule("count-of-zero", *CLAIMS, of_field=True)
+@rule(*CLAIMS, of_field=True)
 def count_of_zero(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request states the count 0, which counts as 1: its pods get a device.
 
@@ -156,7 +158,7 @@ def count_of_zero(claim: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding((*request.path, "count"), message, hint, "Defaulted")
 
 
-@rule("quota-exceeded", *CLAIMS, "Pod", needs=("ResourceQuota",))
+@rule(*CLAIMS, "Pod", needs=("ResourceQuota",))
 def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A ResourceQuota of the namespace leaves too little for a claim or pod: the API server refuses to create it.
 
@@ -196,7 +198,7 @@ def _quota_refusal(claim: JSONObject, context: Context) -> str:
     return context.quotas.refusal(claim, extended=extended)
 
 
-@rule("extended-resource-ambiguous", "DeviceClass")
+@rule("DeviceClass")
 def extended_resource_ambiguous(device_class: JSONObject, context: Context) -> Iterator[Problem]:
     """Two device classes state the same extendedResourceName: the newest gets all pods.
 
@@ -215,7 +217,7 @@ def extended_resource_ambiguous(device_class: JSONObject, context: Context) -> I
         yield finding(("spec", "extendedResourceName"), message, hint, "Ambiguous")
 
 
-@rule("config-for-other-driver", "DeviceClass")
+@rule("DeviceClass")
 def config_for_other_driver(device_class: JSONObject, context: Context) -> Iterator[Problem]:
     """Configuration is for a driver whose devices cannot be selected, so it is never read.
 
@@ -233,7 +235,7 @@ _SHORTEST: Final = 3
 """The fewest letters of a mistyped word in the name of one's own driver: among few names, a short one is clear, too."""
 
 
-@rule("mistyped-driver", *CLAIMS, "DeviceClass", of_field=True)
+@rule(*SELECTING, of_field=True)
 def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """The name of a class, or the driver of parameters or of a selector, is nearly that of a known driver.
 
@@ -346,7 +348,7 @@ def _constraints(claim: JSONObject, context: Context, *fields: str) -> Iterator[
             yield _Constraint((*path, field), domain, name, meant)
 
 
-@rule("distinct-of-many", *CLAIMS, level=NOTE, part="constraints")
+@rule(*CLAIMS, level=NOTE, part="constraints")
 def distinct_of_many(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A constraint wants three or more devices of one request to differ, and compares each only with the one before it.
 
@@ -365,7 +367,7 @@ def distinct_of_many(claim: JSONObject, context: Context) -> Iterator[Problem]:
                 break
 
 
-@rule("distinct-ignored", *CLAIMS, part="constraints")
+@rule(*CLAIMS, part="constraints")
 def distinct_ignored(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A constraint has `matchAttribute` and `distinctAttribute`; the scheduler ignores the latter.
 
@@ -377,7 +379,7 @@ def distinct_ignored(claim: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(each.path, message, "write two constraints, each with one of them", "Ignored")
 
 
-@rule("constraint-not-published", *CLAIMS, beside_devices=True, part="constraints")
+@rule(*CLAIMS, beside_devices=True, part="constraints")
 def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A constraint names an attribute that no device of one of its requests has, so it never holds.
 
@@ -397,14 +399,14 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
                 break
 
 
-@rule("constraint-not-of-driver", *CLAIMS, part="constraints")
+@rule(*CLAIMS, without_devices=True, part="constraints")
 def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A constraint names an attribute that the driver of one of its requests does not publish, so it never holds.
 
     `draguard driver show NAME` prints the known attributes of a driver, and their source. If your version of the driver
     publishes others, pass its profile with --driver-profile. Where ResourceSlices are known, these decide.
     """
-    for each in _constraints(claim, context, *_FIELDS) if context.fleet is None else ():
+    for each in _constraints(claim, context, *_FIELDS):
         for request in each.requests:
             profile, known = _profiled(request, context)
             others = {"", profile.driver if profile else ""}

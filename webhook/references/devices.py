@@ -23,22 +23,31 @@ from webhook.inventory.claims import ClaimRequest, allocation_of
 from webhook.inventory.resources import path_of, requests
 from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
-from webhook.references.rules import Context, claim_or_template, contents_of_class, field_of, finding, rule, sorted_out
+from webhook.references.rules import (
+    SELECTING,
+    Context,
+    claim_or_template,
+    contents_of_class,
+    field_of,
+    finding,
+    rule,
+    sorted_out,
+)
 from webhook.references.selecting import (
     A_VERSION,
     OTHER_HOLDER,
-    SELECTING,
+    Selector,
     failures,
     reads_of,
-    selectors_of,
+    rule_of_selectors,
     text_comparisons,
     wrong_holder_hint,
 )
 from webhook.spelling import nearest
 
 
-@rule("not-published", *SELECTING, beside_devices=True)
-def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@rule_of_selectors(beside_devices=True)
+def not_published(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector reads a domain, attribute or capacity that no device of the class has.
 
     Drivers rename attributes from release to release. Without a guard the read is a run-time error, which ends the
@@ -47,22 +56,21 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
     fleet = context.fleet
     if fleet is None:
         return
-    for each in selectors_of(obj, context):
-        domains: set[tuple[str, str]] = set()
-        for read in {read[:3]: read for read in reads_of(each.parts)}.values():
-            known = fleet.published(each.around, read.holder)
-            if (read.holder, read.domain) in domains or (read.domain, read.name) in known:
-                continue
-            if not known and not fleet.of_class(each.around):
-                continue
-            which = "no device of the class" if each.around else "no known device"
-            message, advice = _unpublished(read, known, which, each.expression)
-            if (read.domain, read.name) in fleet.published(each.around, OTHER_HOLDER[read.holder]):
-                advice = Advice(wrong_holder_hint(read, each.parts))
-            is_domain = all(read.domain != domain for domain, _ in known)
-            if is_domain:  # one finding covers all reads from it
-                domains.add((read.holder, read.domain))
-            yield finding(each.path, message, advice, character=read.domain_offset if is_domain else read.offset)
+    domains: set[tuple[str, str]] = set()
+    for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
+        known = fleet.published(selector.around, read.holder)
+        if (read.holder, read.domain) in domains or (read.domain, read.name) in known:
+            continue
+        if not known and not fleet.of_class(selector.around):
+            continue
+        which = "no device of the class" if selector.around else "no known device"
+        message, advice = _unpublished(read, known, which, selector.expression)
+        if (read.domain, read.name) in fleet.published(selector.around, OTHER_HOLDER[read.holder]):
+            advice = Advice(wrong_holder_hint(read, selector.parts))
+        is_domain = all(read.domain != domain for domain, _ in known)
+        if is_domain:  # one finding covers all reads from it
+            domains.add((read.holder, read.domain))
+        yield finding((), message, advice, character=read.domain_offset if is_domain else read.offset)
 
 
 def _unpublished(
@@ -81,8 +89,8 @@ def _unpublished(
     return f'{which} has the {kind} "{read.domain}/{read.name}"', advice
 
 
-@rule("selector-fails", *SELECTING, beside_devices=True)
-def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@rule_of_selectors(beside_devices=True)
+def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector fails on some device of the class: that ends the scheduling of the pod for all nodes.
 
     A read of an attribute that a device lacks is a run-time error, and so is a comparison of values of different
@@ -91,29 +99,25 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     ``!has(…) || …`` before ``!=`` keeps the devices without the attribute.
     """
     fleet = context.fleet
-    if fleet is None:
+    if fleet is None or not (failing := failures(selector, fleet)):
         return
-    for each in selectors_of(obj, context):
-        failing = failures(each, fleet)
-        if not failing:
-            continue
-        (first, fault), contents = failing[0], [group.content for group, _ in failing]
-        count = sum(group.devices for group, _ in failing)
-        all_ = sum(group.devices for group in fleet.sorted_out(each.around, ()).taken)
-        message = f"an error on {count} of {all_} devices ends scheduling for all nodes: {fault.detail}"
-        advice = Advice()
-        missing = fault.detail.missing
-        if missing in _TYPED:
-            advice = Advice(f"an attribute is read without its type: leave out .{missing}")
-        elif missing:
-            safe = guarded(each.expression, lacking(reads_of(each.parts), contents), context.release, context.gates)
-            advice = ask_first(safe)
-        elif not fault.detail.has_overload:
-            advice = Advice(_of_types(fleet, first.content, each.parts))
-        part, start = fleet.first_false_part(each.own[each.place], first.content)
-        lacking_read = part and next((one for one in reads(part) if one.name == missing), None)
-        character = lacking_read.offset if lacking_read else start
-        yield finding(each.path, message, advice, "Fails", character)
+    (first, fault), contents = failing[0], [group.content for group, _ in failing]
+    count = sum(group.devices for group, _ in failing)
+    all_ = sum(group.devices for group in fleet.sorted_out(selector.around, ()).taken)
+    message = f"an error on {count} of {all_} devices ends scheduling for all nodes: {fault.detail}"
+    advice = Advice()
+    missing = fault.detail.missing
+    if missing in _TYPED:
+        advice = Advice(f"an attribute is read without its type: leave out .{missing}")
+    elif missing:
+        safe = guarded(selector.expression, lacking(reads_of(selector.parts), contents), context.release, context.gates)
+        advice = ask_first(safe)
+    elif not fault.detail.has_overload:
+        advice = Advice(_of_types(fleet, first.content, selector.parts))
+    part, start = fleet.first_false_part(selector.own[selector.place], first.content)
+    lacking_read = part and next((one for one in reads(part) if one.name == missing), None)
+    character = lacking_read.offset if lacking_read else start
+    yield finding((), message, advice, "Fails", character)
 
 
 def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
@@ -137,7 +141,7 @@ _TYPED: Final = frozenset({"string", "int", "bool", "version", "value"})
 """Fields below an attribute or capacity in manifests, which selectors do not use."""
 
 
-@rule("selects-nothing", *SELECTING, beside_devices=True)
+@rule(*SELECTING, beside_devices=True)
 def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """No device of the cluster meets the selectors of a request, or of a class.
 
@@ -234,7 +238,7 @@ def _letters(value: str) -> str:
     return _NO_LETTER.sub("", value).lower()
 
 
-@rule("capacity-not-published", *CLAIMS, beside_devices=True)
+@rule(*CLAIMS, beside_devices=True)
 def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for a capacity that no device of the class has under that name.
 
@@ -258,7 +262,7 @@ _NODE: Final = 50
 """The work of trying a node."""
 
 
-@rule("never-allocated", *CLAIMS, beside_devices=True)
+@rule(*CLAIMS, beside_devices=True)
 def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """No node can give a claim all its devices together, even if all of them are free.
 
@@ -340,7 +344,7 @@ def _unusable(claim: JSONObject, context: Context) -> str:
     return listed(sorted(wrong))
 
 
-@rule("whole-device", *CLAIMS, level=NOTE, beside_devices=True)
+@rule(*CLAIMS, level=NOTE, beside_devices=True)
 def whole_device(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for a part of a device's capacity, but no device of its class can be shared.
 
@@ -359,7 +363,7 @@ def without_sharing(claim: JSONObject, context: Context) -> Iterator[tuple[Claim
             yield request, f'request "{request.name}" gets a whole device: none of the class can be shared'
 
 
-@rule("not-enough-devices", *CLAIMS, beside_devices=True)
+@rule(*CLAIMS, beside_devices=True)
 def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for more devices than any node has.
 
@@ -405,7 +409,7 @@ def _most_allocated(request: JSONObject, most: int, context: Context) -> int:
     return bisect_left(range(1, most + 1), x=True, key=lambda count: not fits(count))
 
 
-@rule("pod-never-allocated", "Pod", beside_devices=True)
+@rule("Pod", beside_devices=True)
 def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """No node can give a pod the devices of all its claims together, even if all of them are free.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -12,16 +11,11 @@ from webhook.api.gates import enabled, settable
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, find, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
-from webhook.inventory import CLAIMS, Inventory, devices_path, newest
+from webhook.inventory import Inventory, devices_path, newest
 from webhook.objects import JSONObject, mapping
 from webhook.problem import WARNING, Fix, Path, Problem, value_at
-from webhook.references.rules import RULES, WEBHOOKS, Context, ReferenceRule, pod_view
+from webhook.references.rules import RULES, SELECTING, WEBHOOKS, Context, Lookup, ReferenceRule, pod_view
 
-Lookup = tuple[str, Path]
-"""The kind of an object that is not looked up, and the field that names it."""
-
-_SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
-"""The kinds that only request devices."""
 _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "ResourceSlice": ("slices",),
     "Pod": ("pods",),
@@ -50,7 +44,7 @@ def apply_rules(
     obj: JSONObject,
     kind: str,
     context: Context,
-    skipped: Counter[Lookup] | None = None,
+    skipped: list[Lookup] | None = None,
     *,
     only_of_fields: bool = False,
 ) -> Iterator[Problem]:
@@ -59,7 +53,7 @@ def apply_rules(
     Args:
         obj: The object, in the newest version; a pod for a pod template.
         context: The context of the rules.
-        skipped: Counts the lookups skipped because no object of the kind is known, by kind and field.
+        skipped: Receives the lookups skipped because no object of the kind is known.
         only_of_fields: Whether to apply only rules about single fields, as the object has errors in others.
     """
     devices = mapping(obj, *devices_path(obj))
@@ -75,7 +69,7 @@ def apply_rules(
                 reported.setdefault(problem.path, {})[problem.character] = each
             if each.needs and not any(map(context.inventory.knows, each.needs)):
                 if skipped is not None:
-                    skipped[each.needs[0], problem.path] += 1
+                    skipped.append((each.needs[0], problem.path))
                 continue
             if problem.fix and fixed_by.setdefault((problem.path, problem.fix), each) != each:
                 continue  # an earlier rule has found the same mistake
@@ -95,7 +89,7 @@ def _rules_for(obj: JSONObject, kind: str, context: Context) -> Sequence[Referen
     modules = _OF_OTHERS.get(kind, ())
     if context.inventory.knows("ResourceSlice"):
         modules = _ORDER
-    elif kind in _SELECTING:
+    elif kind in SELECTING:
         contents = [each.content for each in context.requests(obj)]
         modules = tuple([module for field, module in _OF_FIELDS.items() if any(each.get(field) for each in contents)])
     return _rules_in(modules, kind, context.fleet is not None)
@@ -104,7 +98,8 @@ def _rules_for(obj: JSONObject, kind: str, context: Context) -> Sequence[Referen
 @cache
 def _rules_in(modules: Sequence[str], kind: str, has_devices: bool) -> Sequence[ReferenceRule]:  # noqa: FBT001 - quicker so
     every = [each for module in dict.fromkeys((*_FIRST, *modules)) for each in rules_of(module)]
-    return [each for each in every if kind in each.kinds and (has_devices or not each.beside_devices)]
+    applying = [each for each in every if not (each.without_devices if has_devices else each.beside_devices)]
+    return [each for each in applying if kind in each.kinds]
 
 
 @cache

@@ -11,10 +11,10 @@ from webhook.api.templates import source
 from webhook.budget import BudgetExceededError, limited
 from webhook.drivers import Profile
 from webhook.hints.names import listed
-from webhook.inventory import CLAIMS, devices_path
+from webhook.inventory import devices_path
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.problem import NOTE, Advice, Problem, Steps
-from webhook.references.rules import Context, claim_or_template, drivers_of_request, finding, rule, uses_of
+from webhook.references.rules import SELECTING, Context, claim_or_template, drivers_of_request, finding, rule, uses_of
 
 if TYPE_CHECKING:
     from webhook.drivers.rules import Part, Subject, Violation
@@ -25,10 +25,9 @@ _SEVERAL: Final = 2
 """How many pods a DaemonSet counts for."""
 _UNCHECKED: Final = "not checked: the profiles' schemas take more work than draguard allows"
 _SMALLER: Final = "validate fewer files at a time, or simplify the schemas"
-_CONFIGURED = (*CLAIMS, "DeviceClass")
 
 
-@rule("wrong-parameters", *_CONFIGURED, of_field=True, part="config")
+@rule(*SELECTING, of_field=True, part="config")
 def wrong_parameters(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """Opaque parameters have a kind, field or value that their driver does not know.
 
@@ -41,7 +40,7 @@ def wrong_parameters(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(path, fault.message, Advice(fault.hint, fault.fix), "Refused")
 
 
-@rule("driver-gate", *_CONFIGURED, level=NOTE, of_field=True, part="config")
+@rule(*SELECTING, level=NOTE, of_field=True, part="config")
 def driver_gate(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """Opaque parameters need a feature gate of the driver that is off by default.
 
@@ -79,7 +78,7 @@ def _within_budget(context: Context, faults: Iterator[Violation], otherwise: Vio
         return [otherwise]
 
 
-@rule("refused-by-driver", *_CONFIGURED, "Pod")
+@rule(*SELECTING, "Pod")
 def refused_by_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A driver does not support a claim: its parts do not fit together, or it has too many users.
 

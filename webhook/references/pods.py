@@ -28,7 +28,7 @@ _AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 """If one of these kinds is known, all objects that pods refer to are."""
 
 
-@rule("claim-not-found", "Pod", "PodGroup", needs=("ResourceClaim", *_AROUND), of_field=True)
+@rule("Pod", "PodGroup", needs=("ResourceClaim", *_AROUND), of_field=True)
 def claim_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod names a ResourceClaim that does not exist in its namespace, or that is not among the manifests.
 
@@ -39,7 +39,7 @@ def claim_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     yield from _missing(pod, context, "ResourceClaim", "resourceClaimName", "ResourceClaimTemplate")
 
 
-@rule("template-not-found", "Pod", "PodGroup", needs=("ResourceClaimTemplate", *_AROUND), of_field=True)
+@rule("Pod", "PodGroup", needs=("ResourceClaimTemplate", *_AROUND), of_field=True)
 def template_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod names a ResourceClaimTemplate that does not exist in its namespace, or that is not among the manifests.
 
@@ -74,7 +74,7 @@ WITHOUT_DEVICES: Final = ": the container starts without devices"
 """The consequence of a request that does not exist; answers that state it in their own words leave it out."""
 
 
-@rule("request-not-found", "Pod", of_field=True)
+@rule("Pod", of_field=True)
 def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A container asks for a request that its claim does not have.
 
@@ -98,7 +98,7 @@ def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObj
     return mapping(found, *devices_path(found)) if found else None
 
 
-@rule("claim-not-used", "Pod")
+@rule("Pod")
 def claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod has a claim that none of its containers uses.
 
@@ -131,7 +131,7 @@ def _is_of_network(pod: JSONObject, entry: JSONObject, context: Context) -> bool
     return any(map(_NETWORK.search, names))
 
 
-@rule("claim-shared-by-replicas", "Pod", level=NOTE)
+@rule("Pod", level=NOTE)
 def claim_shared_by_replicas(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """All replicas of a workload share one ResourceClaim, and so its devices, on the nodes that have them.
 
@@ -162,7 +162,7 @@ def _is_to_share(claim: JSONObject, context: Context) -> bool:
     )
 
 
-@rule("claim-of-another", "Pod")
+@rule("Pod")
 def claim_of_another(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod names a ResourceClaim that was made for another pod, or that no more pods can use.
 
@@ -185,7 +185,7 @@ def claim_of_another(pod: JSONObject, context: Context) -> Iterator[Problem]:
 _CONSUMERS = 256
 
 
-@rule("no-preemption-for-devices", "Pod", level=NOTE)
+@rule("Pod", level=NOTE)
 def no_preemption_for_devices(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod has a priority and claims devices: others are not evicted for devices.
 
@@ -201,7 +201,7 @@ def no_preemption_for_devices(pod: JSONObject, context: Context) -> Iterator[Pro
         yield finding(("spec", "priorityClassName"), message, reason="NoPreemption")
 
 
-@rule("no-node-matches", "Pod", of_field=True)
+@rule("Pod", of_field=True)
 def no_node_matches(pod: JSONObject, _: Context) -> Iterator[Problem]:
     """No node can meet the required node affinity of a pod, whatever labels it has: the pod stays pending.
 
@@ -217,7 +217,7 @@ def no_node_matches(pod: JSONObject, _: Context) -> Iterator[Problem]:
         yield finding(("spec", *path), f"{reason}, so the pod stays pending", hint if contradicts else "", "NoNode")
 
 
-@rule("extended-resource-unknown", "Pod", needs=("DeviceClass",), of_field=True)
+@rule("Pod", needs=("DeviceClass",), of_field=True)
 def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A container requests an extended resource that neither a device class nor a node provides.
 
@@ -241,7 +241,7 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
             yield finding((*path, "resources", where, name), message, hint)
 
 
-@rule("plugin-beside-claim", "Pod")
+@rule("Pod")
 def plugin_beside_claim(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod claims devices of a driver, and requests the resource by which a device plugin provides the same ones.
 
@@ -277,7 +277,7 @@ def plugin_beside_claim(pod: JSONObject, context: Context) -> Iterator[Problem]:
                 yield finding(path, message, hint, "Twice")
 
 
-@rule("prescheduled-extended-resource", "Pod", needs=("DeviceClass",))
+@rule("Pod", needs=("DeviceClass",))
 def prescheduled_extended_resource(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A new pod with spec.nodeName requests an extended resource that a device class provides: it gets no devices.
 
@@ -303,7 +303,7 @@ def prescheduled_extended_resource(pod: JSONObject, context: Context) -> Iterato
                 return
 
 
-@rule("kueue-unsupported", "Pod")
+@rule("Pod")
 def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A workload in a queue of Kueue has claims that Kueue does not count, so it is not admitted.
 

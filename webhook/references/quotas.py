@@ -39,7 +39,7 @@ _LIKE_CLASS: Final = Pattern(
 """A key about the devices of a class, however it is misspelt."""
 
 
-@rule("quota-of-nothing", QUOTA)
+@rule(QUOTA)
 def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
     """A key of a ResourceQuota names nothing that Kubernetes counts, so that it has no effect.
 

@@ -28,7 +28,7 @@ _NEEDED: Final = {
 """The verbs that allow changes of a part of the status, by the subresource that stands for it."""
 
 
-@rule("status-without-part", *ROLES)
+@rule(*ROLES)
 def status_without_part(role: JSONObject, context: Context) -> Iterator[Problem]:
     """A role allows updates of the status of claims, and no role allows updates of any part of it.
 
@@ -69,7 +69,7 @@ _RESOURCES: Final = frozenset(
 _SUBRESOURCES: Final = ("status", "finalizers", *_NEEDED)
 
 
-@rule("role-for-nothing", *ROLES, of_field=True)
+@rule(*ROLES, of_field=True)
 def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
     """A rule of a role names a resource that its API groups do not have, so that it has no effect.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import marshal
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from webhook.simulation.cluster import Cluster
 
 
+SELECTING: Final = (*CLAIMS, "DeviceClass")
+"""The kinds that select devices."""
 _BYTES: Final = 16 << 20
 """How many bytes are cached of claims, and of pods."""
 _PROBLEM: Final = 1_000
@@ -39,15 +40,19 @@ _NAMES_A_CLAIM: Final = b"resourceClaimName"
 """A field of pods: whose claim it is, and who uses it, depends on their names."""
 
 
+Lookup = tuple[str, Path]
+"""The kind of an object that is not looked up, and the field that names it."""
+
+
 class ReferenceFindings(NamedTuple):
     """The findings of rules about an object.
 
     Args:
-        skipped: The number of lookups skipped, by the kind of the object and the field that names it.
+        skipped: The lookups skipped: the kind of the object, and the field that names it.
     """
 
     problems: Sequence[Problem]
-    skipped: Counter[tuple[str, Path]]
+    skipped: Sequence[Lookup] = ()
 
 
 class Alike:
@@ -271,6 +276,12 @@ class Context:
         own = next((driver for driver, each in self._profiles.items() if name in each.classes), "")
         return own or driver_of_class(name)
 
+    def how_to_get(self, class_name: str) -> str:
+        """Say which driver brings a device class; empty if unknown."""
+        driver = self.driver_of_class(class_name)
+        chart = "with the part of its chart for these devices"
+        return f"driver {driver} brings this class: install the driver, {chart}" if driver else ""
+
     def is_shared(self, name: str) -> bool:
         """Tell whether the devices of a class are meant to be used by several pods."""
         profile = self.profile(self.driver_of_class(name))
@@ -293,6 +304,7 @@ class ReferenceRule(NamedTuple):
         needs: The kinds; the rule applies if one of them is known. If empty, it always applies.
         level: The level of its findings.
         beside_devices: Whether it applies only where devices are known.
+        without_devices: Whether it applies only where none are known, which tell more.
         of_reads: Whether each finding is about one read of an expression, so that those about other reads stand, too.
         of_field: Whether its findings are about one field, and hold whatever the object's other fields are.
         part: The field of a claim's devices, or of a class's spec, without which it finds nothing; empty for none.
@@ -305,6 +317,7 @@ class ReferenceRule(NamedTuple):
     needs: tuple[str, ...] = ()
     level: str = WARNING
     beside_devices: bool = False
+    without_devices: bool = False
     of_reads: bool = False
     of_field: bool = False
     part: str = ""
@@ -313,10 +326,14 @@ class ReferenceRule(NamedTuple):
 RULES: Final[dict[str, ReferenceRule]] = {}
 
 
-def rule(name: str, *kinds: str, **facts: Any) -> Callable[[Check], Check]:
-    """Declare a rule with some facts, as :class:`ReferenceRule` has them; ``draguard explain`` shows its docstring."""
+def rule(*kinds: str, **facts: Any) -> Callable[[Check], Check]:
+    """Declare a rule with some facts, as :class:`ReferenceRule` has them.
+
+    Its name is that of the function, with hyphens; ``draguard explain`` shows its docstring.
+    """
 
     def declare(check: Check) -> Check:
+        name = check.__name__.replace("_", "-")
         RULES[name] = ReferenceRule(name, kinds, check, check.__doc__ or "", **facts)
         return check
 

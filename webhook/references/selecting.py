@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import ONE_VALUE
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
 from webhook.cel.syntax.ast import Call, Expression, Literal
 from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, Read, ordering, parts_of, read_of, reads
 from webhook.formats.quantities import readable_quantity
-from webhook.inventory import CLAIMS, is_noted
+from webhook.inventory import is_noted
 from webhook.inventory.claims import ClaimRequest
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
-from webhook.problem import Steps
+from webhook.problem import Path, Problem, Steps
 from webhook.records import NamedTuple
-from webhook.references.rules import Context
+from webhook.references.rules import SELECTING, Context, rule
 
 if TYPE_CHECKING:
     from webhook.allocation.selecting import SelectorFault
     from webhook.deviceselectors.fleet import ContentGroup, Fleet
 
-SELECTING = (*CLAIMS, "DeviceClass")
 A_VERSION: Final = '.compareTo(semver("1.2.3")) >= 0'
 """How a version is compared, for example."""
 _NUMERIC: Final = Pattern(r"v?[0-9]+(\.[0-9]+){0,2}")
@@ -76,6 +76,27 @@ def _selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
             if parts := parts_of(expression, context.release, context.gates):
                 path = (*request.path, "selectors", index, "cel", "expression")
                 yield Selector(path, expression, parts, request, index)
+
+
+SelectorCheck = Callable[[Selector, Context], Iterator[Problem]]
+
+
+def rule_of_selectors(**facts: Any) -> Callable[[SelectorCheck], SelectorCheck]:
+    """Declare a rule about a selector, as :func:`~webhook.references.rules.rule` does.
+
+    Its findings are without the path of the expression.
+    """
+
+    def declare(check: SelectorCheck) -> SelectorCheck:
+        @rule(*SELECTING, **facts)
+        @wraps(check)
+        def checked(obj: JSONObject, context: Context) -> Iterator[Problem]:
+            for each in selectors_of(obj, context):
+                yield from (found._replace(path=Path(each.path)) for found in check(each, context))
+
+        return check
+
+    return declare
 
 
 WRITTEN_TYPES: Final = frozenset({*ONE_VALUE, "value"})

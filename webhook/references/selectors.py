@@ -40,17 +40,17 @@ from webhook.formats.quantities import near_quantity, quantity
 from webhook.hints.names import ask_first, in_expression, listed
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
-from webhook.problem import NOTE, Advice, Fix, Meant, Path, Problem
+from webhook.problem import NOTE, Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.references.selecting import (
     A_VERSION,
     OTHER_HOLDER,
-    SELECTING,
     WRITTEN_TYPES,
     Selector,
     failures,
     reads_of,
+    rule_of_selectors,
     selectors_of,
     text_comparisons,
     wrong_holder_hint,
@@ -132,81 +132,72 @@ class _Around:
         return profile.devices_of(self._class_name)
 
 
-@rule("attribute-not-of-driver", *SELECTING, of_reads=True, of_field=True)
-def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@rule_of_selectors(without_devices=True, of_reads=True, of_field=True)
+def attribute_not_of_driver(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute or capacity that its driver does not publish.
 
     Without a guard the read is a run-time error, which ends the scheduling of the pod for all nodes. Drivers rename
     attributes from release to release; `draguard driver show NAME` prints the known attributes of a driver, and their
     source. If your version of the driver publishes others, pass its profile with --driver-profile.
     """
-    for selector in _unmatched(obj, context):
-        around = _Around(selector, context)
-        for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
-            known = around.known(read)
-            if known and not known.has(read.holder):
-                message, hint = _unpublished(known, read, selector)
-                yield finding(selector.path, message, hint, character=read.offset)
+    around = _Around(selector, context)
+    for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
+        known = around.known(read)
+        if known and not known.has(read.holder):
+            message, hint = _unpublished(known, read, selector)
+            yield finding((), message, hint, character=read.offset)
 
 
-@rule("attribute-type", *SELECTING, of_reads=True, of_field=True)
-def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@rule_of_selectors(without_devices=True, of_reads=True, of_field=True)
+def attribute_type(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector uses an attribute as a value of another type than its driver publishes.
 
     A comparison is a run-time error, or never true; a method of another type is an error. Versions are compared with
     semver("1.2.3").
     """
-    for selector in _unmatched(obj, context):
-        around = _Around(selector, context)
-        of_versions = {each.read.offset: each.of_versions for each in text_comparisons(selector.parts)}
-        for read, value in _compared(selector.parts.nodes):
-            types = around.types_of(read)
-            if types and _TYPES.get(type(value)) not in types:
-                wanted = min(types)
-                literal = _literal(wanted, value)
-                hint = literal and f"compare it with {literal}"
-                if wanted == "version":
-                    hint = f"compare it as in {of_versions.get(read.offset, A_VERSION)}"
-                message = f'attribute "{read.domain}/{read.name}" is of type {wanted}, not {_TYPES[type(value)]}'
-                yield finding(selector.path, message, hint, "WrongType", read.offset)
-        for read, taken, what in _misused(selector.parts.nodes):
-            types = around.types_of(read)
-            if types and types.isdisjoint(taken):
-                message = f'attribute "{read.domain}/{read.name}" is of type {min(types)}, {what}'
-                yield finding(selector.path, message, _COMPARED[min(types)], "WrongType", read.offset)
+    around = _Around(selector, context)
+    of_versions = {each.read.offset: each.of_versions for each in text_comparisons(selector.parts)}
+    for read, value in _compared(selector.parts.nodes):
+        types = around.types_of(read)
+        if types and _TYPES.get(type(value)) not in types:
+            wanted = min(types)
+            literal = _literal(wanted, value)
+            hint = literal and f"compare it with {literal}"
+            if wanted == "version":
+                hint = f"compare it as in {of_versions.get(read.offset, A_VERSION)}"
+            message = f'attribute "{read.domain}/{read.name}" is of type {wanted}, not {_TYPES[type(value)]}'
+            yield finding((), message, hint, "WrongType", read.offset)
+    for read, taken, what in _misused(selector.parts.nodes):
+        types = around.types_of(read)
+        if types and types.isdisjoint(taken):
+            message = f'attribute "{read.domain}/{read.name}" is of type {min(types)}, {what}'
+            yield finding((), message, _COMPARED[min(types)], "WrongType", read.offset)
 
 
-@rule("kind-not-of-driver", *SELECTING, of_reads=True, of_field=True)
-def kind_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@rule_of_selectors(without_devices=True, of_reads=True, of_field=True)
+def kind_not_of_driver(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector compares the kind of a device with one that its driver or class does not have, so it never holds.
 
     Values are compared with regard to case. `draguard driver show NAME` prints the kinds of a driver's devices; if your
     version of the driver has others, pass its profile with --driver-profile.
     """
-    for selector in _unmatched(obj, context):
-        around = _Around(selector, context)
-        for each in text_comparisons(selector.parts):
-            read = each.read
-            known = around.known(read) if each.operator == "==" and read.holder == "attributes" else None
-            if known is None or known.name != known.profile.kind_attribute:
-                continue
-            kinds = known.profile.devices
-            if each.text not in kinds:
-                message = f'devices of driver "{known.profile.driver}" have no {read.name} "{each.text}"'
-                hint = in_expression(selector.expression, each.text, sorted(kinds), "kinds")
-                yield finding(selector.path, message, hint, "NeverHolds", read.offset)
-            elif around.kind not in {"", each.text}:
-                of_class = selector.request.class_name
-                message = f'devices of class "{of_class}" are of {read.name} "{around.kind}", not "{each.text}"'
-                fitting = sorted(name for name, kind in known.profile.classes.items() if kind == each.text)
-                advice = f"devices of that {read.name} are in class {listed(fitting)}" if fitting else ""
-                yield finding(selector.path, message, advice, "NeverHolds", read.offset)
-
-
-def _unmatched(obj: JSONObject, context: Context) -> Iterator[Selector]:
-    """Return the selectors, unless slices are known, which tell more."""
-    if context.fleet is None:
-        yield from selectors_of(obj, context)
+    around = _Around(selector, context)
+    for each in text_comparisons(selector.parts):
+        read = each.read
+        known = around.known(read) if each.operator == "==" and read.holder == "attributes" else None
+        if known is None or known.name != known.profile.kind_attribute:
+            continue
+        kinds = known.profile.devices
+        if each.text not in kinds:
+            message = f'devices of driver "{known.profile.driver}" have no {read.name} "{each.text}"'
+            hint = in_expression(selector.expression, each.text, sorted(kinds), "kinds")
+            yield finding((), message, hint, "NeverHolds", read.offset)
+        elif around.kind not in {"", each.text}:
+            of_class = selector.request.class_name
+            message = f'devices of class "{of_class}" are of {read.name} "{around.kind}", not "{each.text}"'
+            fitting = sorted(name for name, kind in known.profile.classes.items() if kind == each.text)
+            advice = f"devices of that {read.name} are in class {listed(fitting)}" if fitting else ""
+            yield finding((), message, advice, "NeverHolds", read.offset)
 
 
 def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, str | Advice]:
@@ -325,26 +316,18 @@ def _misused(nodes: Iterable[Expression]) -> Iterator[tuple[Read, AbstractSet[st
 Check = Callable[[Parts, Context], Iterator[Problem]]
 
 
-def _rule_of_expressions(name: str) -> Callable[[Check], Check]:
-    """Declare a rule about expressions by themselves; each is checked once, even if it occurs often.
+def _rule_of_expressions(check: Check) -> Check:
+    """Declare a rule about expressions by themselves; each is checked once, even if it occurs often."""
 
-    Its findings are without the path of the expression.
-    """
+    @rule_of_selectors(of_field=True)
+    @wraps(check)
+    def checked(selector: Selector, context: Context) -> Iterator[Problem]:
+        yield from selector.parts.once(check.__name__, lambda parts: list(check(parts, context)))
 
-    def declare(check: Check) -> Check:
-        @rule(name, *SELECTING, of_field=True)
-        @wraps(check)
-        def checked(obj: JSONObject, context: Context) -> Iterator[Problem]:
-            for each in selectors_of(obj, context):
-                for found in each.parts.once(name, lambda parts: list(check(parts, context))):
-                    yield found._replace(path=Path(each.path))
-
-        return check
-
-    return declare
+    return check
 
 
-@_rule_of_expressions("selector-constant")
+@_rule_of_expressions
 def selector_constant(parts: Parts, _: Context) -> Iterator[Problem]:
     """A selector, or a part of it, does not depend on the device: it is true or false for all devices.
 
@@ -376,25 +359,24 @@ def selector_constant(parts: Parts, _: Context) -> Iterator[Problem]:
     yield finding((), "the selector is true for every device", "leave it out", "AlwaysHolds")
 
 
-@rule("selector-contradiction", *SELECTING)
-def selector_contradiction(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@rule_of_selectors()
+def selector_contradiction(selector: Selector, context: Context) -> Iterator[Problem]:
     """Conditions contradict each other, in one selector or in several that must all hold: no device meets them.
 
     The selectors of the class and of the request must all hold, and so must conditions joined by &&. To allow several
     values, join them with || or write ``in ["a", "b"]``.
     """
-    for each in selectors_of(obj, context):
-        before = [text(one, "cel", "expression") for one in (*each.around, *each.own[: each.place])]
-        key = "\0".join(("conflict", *before))
+    before = [text(one, "cel", "expression") for one in (*selector.around, *selector.own[: selector.place])]
+    key = "\0".join(("conflict", *before))
 
-        def conflicting(parts: Parts, before: Iterable[str] = before) -> tuple[Condition, ...]:
-            known = (parts_of(one, context.release, context.gates) for one in before)
-            return conflict_of([*filter(None, known), parts])
+    def conflicting(parts: Parts) -> tuple[Condition, ...]:
+        known = (parts_of(one, context.release, context.gates) for one in before)
+        return conflict_of([*filter(None, known), parts])
 
-        conflict = each.parts.once(key, conflicting)
-        if conflict:
-            message, hint = _contradiction(conflict)
-            yield finding(each.path, message, hint, "NeverHolds", each.parts.places[conflict[-1].part][0])
+    conflict = selector.parts.once(key, conflicting)
+    if conflict:
+        message, hint = _contradiction(conflict)
+        yield finding((), message, hint, "NeverHolds", selector.parts.places[conflict[-1].part][0])
 
 
 def _contradiction(conflict: Sequence[Condition]) -> tuple[str, str]:
@@ -420,7 +402,7 @@ _TEXT_OR_COMMENT: Final = Pattern(
 """A text in quotes, in which // begins no comment, or a comment."""
 
 
-@_rule_of_expressions("selector-comment")
+@_rule_of_expressions
 def selector_comment(parts: Parts, _: Context) -> Iterator[Problem]:
     """A selector of one line ends with a comment that holds conditions, which do not count.
 
@@ -435,7 +417,7 @@ def selector_comment(parts: Parts, _: Context) -> Iterator[Problem]:
             yield finding((), message, hint, "Comment", each.start())
 
 
-@_rule_of_expressions("impossible-name")
+@_rule_of_expressions
 def impossible_name(parts: Parts, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute or capacity by a name that is not valid.
 
@@ -463,7 +445,7 @@ def _domain(read: Read, expression: str) -> Advice:
     return Advice(f"domain and name are two steps: {meant}", fix)
 
 
-@_rule_of_expressions("impossible-constant")
+@_rule_of_expressions
 def impossible_constant(parts: Parts, context: Context) -> Iterator[Problem]:
     """A selector contains a malformed quantity or version: it fails for every device.
 
@@ -495,7 +477,7 @@ def _not_a_version(value: str) -> str:
 _CASES: Final = {"lowerAscii": bytes.lower, "upperAscii": bytes.upper}  # these change ASCII only
 
 
-@_rule_of_expressions("impossible-case")
+@_rule_of_expressions
 def impossible_case(parts: Parts, _: Context) -> Iterator[Problem]:
     """A selector looks for upper case in a text of lower case, or the other way round, and never finds it.
 
@@ -516,7 +498,7 @@ def impossible_case(parts: Parts, _: Context) -> Iterator[Problem]:
             yield finding((), message, advice, "NeverHolds", literal.offset)
 
 
-@_rule_of_expressions("impossible-read")
+@_rule_of_expressions
 def impossible_read(parts: Parts, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute as what it cannot be: a map (``.string``, ``.int``), a list or a quantity.
 
@@ -609,77 +591,71 @@ def _as_quantity(node: Expression) -> Read | None:
     return next(filter(None, map(read_of, terms)), None) if is_compared else None
 
 
-@rule("order-of-texts", *SELECTING, of_field=True)
-def order_of_texts(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@rule_of_selectors(of_field=True)
+def order_of_texts(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector compares the order of an attribute and a number or version written as text.
 
     Texts are ordered by their letters, so that "1000" is less than "550". If the attribute is a version or a number, as
     drivers publish it, the comparison is a run-time error, which ends the scheduling of the pod for all nodes.
     """
-    fleet = context.fleet
-    for each in selectors_of(obj, context):
-        if fleet is not None and failures(each, fleet):
-            continue  # the error on published devices tells more
-        for one in text_comparisons(each.parts):
-            if one.operator in TURNED and one.is_number:  # an ordering
-                message = f'"{one.text}" is text, and texts are ordered by their letters: "1000" is less than "550"'
-                hint = f"compare a version as in {one.of_versions}, a number without quotes"
-                yield finding(each.path, message, hint, "WrongType", one.offset)
+    if context.fleet is not None and failures(selector, context.fleet):
+        return  # the error on published devices tells more
+    for one in text_comparisons(selector.parts):
+        if one.operator in TURNED and one.is_number:  # an ordering
+            message = f'"{one.text}" is text, and texts are ordered by their letters: "1000" is less than "550"'
+            hint = f"compare a version as in {one.of_versions}, a number without quotes"
+            yield finding((), message, hint, "WrongType", one.offset)
 
 
-@rule("misspelt-domain", *SELECTING, of_field=True)
-def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@rule_of_selectors(without_devices=True, of_field=True)
+def misspelt_domain(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector reads attributes of a domain that is nearly the driver's name.
 
     Attributes without a domain of their own are in the domain of their driver. A domain that no device has is empty:
     reading from it is a run-time error, which ends the scheduling of the pod for all nodes.
     """
-    if context.fleet is not None:
-        return  # the published devices tell more
-    for each in selectors_of(obj, context):
-        known, of_class = drivers_of(each.own, context), drivers_of(each.around, context)
-        if not of_class and (profile := context.profile(context.driver_of_class(each.request.class_name))):
-            of_class = set() if known and profile.is_example else {profile.driver}
-        if of_class:  # what contradicts the class is itself misspelt, unless a driver has this name
-            known = of_class.union(filter(context.knows_driver, known))
-        for read in {(read.holder, read.domain): read for read in reads_of(each.parts)}.values():
-            if read.domain in known or any(context.publishes_in(driver, read.domain) for driver in known):
-                continue
-            if near := nearest(read.domain, known):
-                if context.knows_driver(read.domain) and not context.knows_driver(near):
-                    continue  # the class is misspelt
-                message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
-                advice = in_expression(each.expression, read.domain, [near], "")
-                yield finding(each.path, message, advice, "Misspelt", read.domain_offset)
+    known, of_class = drivers_of(selector.own, context), drivers_of(selector.around, context)
+    if not of_class and (profile := context.profile(context.driver_of_class(selector.request.class_name))):
+        of_class = set() if known and profile.is_example else {profile.driver}
+    if of_class:  # what contradicts the class is itself misspelt, unless a driver has this name
+        known = of_class.union(filter(context.knows_driver, known))
+    for read in {(read.holder, read.domain): read for read in reads_of(selector.parts)}.values():
+        if read.domain in known or any(context.publishes_in(driver, read.domain) for driver in known):
+            continue
+        if near := nearest(read.domain, known):
+            if context.knows_driver(read.domain) and not context.knows_driver(near):
+                continue  # the class is misspelt
+            message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
+            advice = in_expression(selector.expression, read.domain, [near], "")
+            yield finding((), message, advice, "Misspelt", read.domain_offset)
 
 
-@rule("attribute-optional", *SELECTING, of_reads=True, of_field=True)
-def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@rule_of_selectors(without_devices=True, of_reads=True, of_field=True)
+def attribute_optional(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute that not every device of its driver has, without checking for it first.
 
     On a device that lacks it the read is a run-time error, which ends the scheduling of the pod for all nodes.
     """
-    for selector in _unmatched(obj, context):
-        around = _Around(selector, context)
-        optional: dict[tuple[str, str, str], tuple[Read, str]] = {}
-        for read in reads_of(selector.parts):
-            known = None if read.is_guarded or read.is_of_tested_domain else around.known(read)
-            if not known or not known.is_certain:
-                continue
-            always = (each.capacity if read.holder == "capacity" else each.attributes for each in known.devices)
-            if known.has(read.holder) and not all(known.name in each for each in always):
-                optional.setdefault(read[:3], (read, known.profile.driver))
-        if not optional:
+    around = _Around(selector, context)
+    optional: dict[tuple[str, str, str], tuple[Read, str]] = {}
+    for read in reads_of(selector.parts):
+        known = None if read.is_guarded or read.is_of_tested_domain else around.known(read)
+        if not known or not known.is_certain:
             continue
-        safe = guarded(selector.expression, optional, context.release, context.gates)
-        advice = ask_first(safe)
-        for read, driver in optional.values():
-            message = f'not every device of driver "{driver}" has "{read.name}": '
-            message += "the error on a device without it ends scheduling for all nodes"
-            yield finding(selector.path, message, advice, "Fails", read.offset)
+        always = (each.capacity if read.holder == "capacity" else each.attributes for each in known.devices)
+        if known.has(read.holder) and not all(known.name in each for each in always):
+            optional.setdefault(read[:3], (read, known.profile.driver))
+    if not optional:
+        return
+    safe = guarded(selector.expression, optional, context.release, context.gates)
+    advice = ask_first(safe)
+    for read, driver in optional.values():
+        message = f'not every device of driver "{driver}" has "{read.name}": '
+        message += "the error on a device without it ends scheduling for all nodes"
+        yield finding((), message, advice, "Fails", read.offset)
 
 
-@rule("driver-not-tested", "DeviceClass", level=NOTE)
+@rule("DeviceClass", level=NOTE, without_devices=True)
 def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A class reads attributes or capacities, and does not test the driver: other drivers' devices lack them.
 
@@ -687,7 +663,7 @@ def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
     which ends the scheduling of the pod for all nodes. That works as long as a cluster has one driver.
     """
     tested: set[str] = set()
-    for selector in _unmatched(obj, context):
+    for selector in selectors_of(obj, context):
         for read in reads_of(selector.parts):
             is_tested = read.is_of_tested_driver or read.is_of_tested_domain or tested & {"", read.domain}
             if not read.is_guarded and not is_tested:

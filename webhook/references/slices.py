@@ -16,7 +16,7 @@ _APART_SINCE: Final = 35
 _GATE: Final = "DRAPartitionableDevices"
 
 
-@rule("counter-not-found", "ResourceSlice")
+@rule("ResourceSlice")
 def counter_not_found(each: JSONObject, context: Context) -> Iterator[Problem]:
     """A device consumes a counter that its pool does not have, or more than there is of it.
 
@@ -91,7 +91,7 @@ def _newest(each: JSONObject, context: Context) -> tuple[int, list[JSONObject]]:
     return newest, [one for one in pool if _generation(one) == newest]
 
 
-@rule("pool-contradiction", "ResourceSlice")
+@rule("ResourceSlice")
 def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
     """Slices of one pool contradict each other: in their number, in a device's name, or in generation.
 
@@ -128,7 +128,7 @@ def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding((*place, "name"), message, hint, "Contradiction")
 
 
-@rule("node-selector-terms", "ResourceSlice")
+@rule("ResourceSlice")
 def node_selector_terms(each: JSONObject, _: Context) -> Iterator[Problem]:
     """A node selector of a slice or device has several terms: the scheduler rejects every pod that gets the device.
 
@@ -140,7 +140,7 @@ def node_selector_terms(each: JSONObject, _: Context) -> Iterator[Problem]:
             yield finding((*path, "nodeSelector", "nodeSelectorTerms"), message, reason="Unsupported")
 
 
-@rule("attribute-published-twice", "ResourceSlice")
+@rule("ResourceSlice")
 def attribute_published_twice(each: JSONObject, context: Context) -> Iterator[Problem]:
     """A device has an attribute or capacity twice, with and without its driver's domain, and different values.
 
@@ -161,7 +161,7 @@ def _holders(each: JSONObject) -> Iterator[tuple[Steps, str, JSONObject]]:
         yield from (((*path, holder), holder, device) for holder in ("attributes", "capacity"))
 
 
-@rule("domain-of-driver", "ResourceSlice", level=NOTE)
+@rule("ResourceSlice", level=NOTE)
 def domain_of_driver(each: JSONObject, context: Context) -> Iterator[Problem]:
     """An attribute or capacity is published with the domain of its driver.
 
@@ -179,7 +179,7 @@ def domain_of_driver(each: JSONObject, context: Context) -> Iterator[Problem]:
             return
 
 
-@rule("node-not-found", "ResourceSlice", of_field=True)
+@rule("ResourceSlice", of_field=True)
 def node_not_found(each: JSONObject, context: Context) -> Iterator[Problem]:
     """A slice names a node that does not exist, or that is not among the manifests, so its devices cannot be used."""
     name = text(each, "spec", "nodeName")

@@ -12,7 +12,7 @@ from webhook.problem import NOTE, Problem, Steps
 from webhook.references.rules import Context, finding, rule
 
 
-@rule("toleration-without-key", *CLAIMS, of_field=True)
+@rule(*CLAIMS, of_field=True)
 def toleration_without_key(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request tolerates taints by their value only, whatever their keys.
 
@@ -27,7 +27,7 @@ def toleration_without_key(claim: JSONObject, context: Context) -> Iterator[Prob
             yield finding(path, f"without a key, it tolerates taints of every key {which}", hint, "WithoutKey")
 
 
-@rule("toleration-seconds-ignored", *CLAIMS, of_field=True)
+@rule(*CLAIMS, of_field=True)
 def toleration_seconds_ignored(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request says for how long it tolerates taints that evict no pods, so the time is ignored.
 
@@ -41,7 +41,7 @@ def toleration_seconds_ignored(claim: JSONObject, context: Context) -> Iterator[
             yield finding((*path, "tolerationSeconds"), message, hint, "Ignored")
 
 
-@rule("toleration-of-no-value", *CLAIMS, level=NOTE, of_field=True)
+@rule(*CLAIMS, level=NOTE, of_field=True)
 def toleration_of_no_value(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request tolerates only taints without a value, as it states neither a value nor an operator.
 
@@ -58,7 +58,7 @@ def _tolerations(claim: JSONObject, context: Context) -> Iterator[tuple[Steps, J
         yield from (((*request.path, *path), each) for path, each in placed(request.content, "tolerations"))
 
 
-@rule("taint-rule-selects-all", "DeviceTaintRule")
+@rule("DeviceTaintRule")
 def taint_rule_selects_all(taint_rule: JSONObject, context: Context) -> Iterator[Problem]:
     """A DeviceTaintRule selects every device of the cluster.
 
@@ -76,7 +76,7 @@ def taint_rule_selects_all(taint_rule: JSONObject, context: Context) -> Iterator
     yield finding(present, message, "state a driver, pool or device in deviceSelector", "SelectsAll")
 
 
-@rule("taint-rule-selects-nothing", "DeviceTaintRule", needs=("ResourceSlice",))
+@rule("DeviceTaintRule", needs=("ResourceSlice",))
 def taint_rule_selects_nothing(taint_rule: JSONObject, context: Context) -> Iterator[Problem]:
     """A DeviceTaintRule names a driver, pool or device that no slice publishes, so it taints nothing."""
     if not context.knows_all_slices:

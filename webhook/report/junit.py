@@ -9,33 +9,18 @@ policies and suites themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import filterfalse
 
 from webhook.findings import Finding, Identity
 from webhook.problem import ERROR
-from webhook.records import NamedTuple
 from webhook.report import Style
 from webhook.report.model import Report, Tested
 from webhook.report.text import as_markup, full_text, line_of, noted, place_of, printable_lines
 
-
-class _Case(NamedTuple):
-    """A test case.
-
-    Args:
-        line: The line; 0 if it is not known.
-        outcome: The element of its result, if any.
-        why: The text of the result.
-    """
-
-    class_name: str
-    name: str
-    file: str
-    line: int
-    outcome: str = "failure"
-    why: str = ""
-    output: str = ""
+_Case = tuple[str, str]
+"""The result of a test case, empty if it has passed, and its element."""
 
 
 def lines(report: Report, _style: Style) -> Iterator[str]:
@@ -65,15 +50,13 @@ def _of_objects(report: Report) -> Iterator[str]:
 
 
 def _object(file: str, about: Identity, findings: list[Finding]) -> _Case:
+    """Write an object, and what was found in it, as a test case."""
     name = "/".join(filter(None, (about.namespace, about.name)))
     errors = list(filter(_is_failure, findings))
-    return _Case(
-        file,
-        f"{about.kind} {name}".strip() or "the file",
-        file,
-        min(map(line_of, errors or findings), default=0),
-        why="\n".join(map(_placed, errors)),
-        output="\n".join(map(_mentioned, filterfalse(_is_failure, findings))),
+    line = min(map(line_of, errors or findings), default=0)
+    output = "\n".join(map(_mentioned, filterfalse(_is_failure, findings)))
+    return _case(
+        f"{about.kind} {name}".strip() or "the file", file, line, why="\n".join(map(_placed, errors)), output=output
     )
 
 
@@ -97,61 +80,57 @@ def _of_tests(report: Report, tested: Tested) -> Iterator[str]:
     for ran in tested.runs:
         file = ran.suite.source
         cases = [
-            _Case(
-                file,
-                case.name,
-                file,
-                ran.suite.position(("cases", case.place)).line,
-                why="\n".join(case.failures),
-            )
-            for case in ran.result.cases
+            _case(each.name, file, ran.suite.position(("cases", each.place)).line, why="\n".join(each.failures))
+            for each in ran.result.cases
         ]
         yield from _suite(file, cases)
-    expressions = [
-        _Case(
-            f"{each.policy.kind} {each.policy.name}",
-            str(each.path),
-            manifest.source,
-            manifest.position(each.path).line,
-            "failure" if tested.strict else "skipped",
-            each.complaint,
-        )
-        for each, manifest in tested.coverage
-    ]
+    expressions = []
+    for each, manifest in tested.coverage:
+        place, policy = (manifest.source, manifest.position(each.path).line), f"{each.policy.kind} {each.policy.name}"
+        outcome = "failure" if tested.strict else "skipped"
+        expressions.append(_case(str(each.path), *place, outcome=outcome, why=each.complaint, class_name=policy))
     yield from _suite("coverage", expressions)
     every = sorted((*report.findings, *report.suppressed), key=_is_failure, reverse=True)
     others = [
-        _Case(each.file, each.problem.rule, each.file, each.line, "error", str(each.problem).removeprefix(": "))
+        _case(each.problem.rule, each.file, each.line, outcome="error", why=str(each.problem).removeprefix(": "))
         if _is_failure(each)
-        else _Case(each.file, each.problem.rule, each.file, each.line, output=_mentioned(each))
+        else _case(each.problem.rule, each.file, each.line, output=_mentioned(each))
         for each in every
         if each.problem.rule != ("case" if _is_failure(each) else "not-covered")  # which the suites above have
     ]
     yield from _suite("policies", others)
 
 
-def _suite(name: str, cases: Iterable[_Case]) -> Iterator[str]:
-    cases = list(cases)
+def _suite(name: str, cases: Sequence[_Case]) -> Iterator[str]:
     if not cases:
         return
-    numbers = {
-        outcome if outcome == "skipped" else f"{outcome}s": sum(
-            bool(case.why) and case.outcome == outcome for case in cases
-        )
-        for outcome in ("failure", "error", "skipped")
-    }
+    results = Counter(result for result, _ in cases)
+    numbers = {"failures": results["failure"], "errors": results["error"], "skipped": results["skipped"]}
     yield f"  <testsuite{_attributes(name=name, tests=len(cases), **numbers)}>"
-    for case in cases:
-        place: dict[str, str | int] = {"line": case.line} if case.line else {}
-        head = f"    <testcase{_attributes(classname=case.class_name, name=case.name, file=case.file, **place)}"
-        content = ""
-        if case.why:
-            first, *more = case.why.splitlines()
-            content = f"<{case.outcome}{_attributes(message=first)}"
-            content += f">{_escaped(case.why)}</{case.outcome}>" if more else "/>"
-        content += f"<system-out>{_escaped(case.output)}</system-out>" if case.output else ""
-        yield f"{head}>{content}</testcase>" if content else f"{head}/>"
+    yield from (element for _, element in cases)
     yield "  </testsuite>"
+
+
+def _case(
+    name: str, file: str, line: int, *, outcome: str = "failure", why: str = "", output: str = "", class_name: str = ""
+) -> _Case:
+    """Write a test case.
+
+    Args:
+        line: The line; 0 if it is not known.
+        outcome: The element of its result, unless it has passed.
+        why: The text of the result; empty if it has passed.
+        class_name: Its class; by default the file.
+    """
+    place: dict[str, str | int] = {"line": line} if line else {}
+    head = f"    <testcase{_attributes(classname=class_name or file, name=name, file=file, **place)}"
+    content = ""
+    if why:
+        first, *more = why.splitlines()
+        content = f"<{outcome}{_attributes(message=first)}"
+        content += f">{_escaped(why)}</{outcome}>" if more else "/>"
+    content += f"<system-out>{_escaped(output)}</system-out>" if output else ""
+    return outcome if why else "", f"{head}>{content}</testcase>" if content else f"{head}/>"
 
 
 def _attributes(**values: str | int) -> str:

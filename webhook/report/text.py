@@ -33,6 +33,7 @@ from webhook.problem import ERROR, NOTE, WARNING, Fix, Path, Remark
 from webhook.records import NamedTuple
 from webhook.report import Style
 from webhook.report.model import Report, Tested
+from webhook.spelling import some_of
 
 LEVELS: Final = (ERROR, WARNING, NOTE)
 """The levels of findings, the worst first."""
@@ -464,8 +465,7 @@ def summary(report: Report) -> str:
         shown = Counter[str]()
         for kind, documents in by_number(report):
             shown[printable(_kind(*kind))] += documents
-        names = [f"{documents} {kind}" for kind, documents in shown.most_common(MAX_KINDS)]
-        names += ["…"] * (len(shown) > MAX_KINDS)
+        names = some_of([f"{documents} {kind}" for kind, documents in shown.most_common()], MAX_KINDS, "…")
         text += f"; {sum(report.skipped.values())} skipped (of other kinds: {', '.join(names)})"
     if report.without_claims:
         text += f"; {report.without_claims} without claims "
@@ -514,11 +514,8 @@ def not_read(selection: Selection, *, renders: bool) -> str:
     """
     reasons = {reason: _left_out(reason, count, renders=renders) for reason, count in selection.left_out.items()}
     if TEMPLATE in reasons:
-        names = [
-            printable(each)
-            for each in dict.fromkeys(spelled(path) for path, why in selection.unread if why == TEMPLATE)
-        ]
-        reasons[TEMPLATE] += f" ({', '.join([*names[:_TEMPLATES], *['…'] * (len(names) > _TEMPLATES)])})"
+        names = dict.fromkeys(printable(spelled(path)) for path, why in selection.unread if why == TEMPLATE)
+        reasons[TEMPLATE] += f" ({', '.join(some_of([*names], _TEMPLATES, '…'))})"
     return f"not read: {', '.join(reasons.values())}"
 
 

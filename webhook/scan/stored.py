@@ -261,10 +261,14 @@ class Stored:
 
     @cached_property
     def devices_on(self) -> Mapping[str, set[str]]:
-        """The nodes for which each driver with slices publishes devices; an empty name stands for several nodes."""
-        served: dict[str, set[str]] = defaultdict(set)
+        """The nodes for which each driver with slices publishes devices; an empty name stands for several nodes.
+
+        Some drivers, such as DraNet, do not publish devices while claims hold them.
+        """
+        held, served = {each.pool for each in self.results}, defaultdict[str, set[str]](set)
         for each in self.catalog.slices:
-            served[each.driver] |= {device.node_name for device in each.devices}
+            is_used_up = not each.devices and each.id in held
+            served[each.driver] |= {each.node_name or ""} if is_used_up else {one.node_name for one in each.devices}
         return served
 
     # -- claims

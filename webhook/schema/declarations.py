@@ -89,6 +89,8 @@ class Field:
         spelled: The name in error paths, where it differs from the JSON name: ``""`` for none, ``/name`` for one in
             the object itself. Like other facts it can be a map by the release that introduced it: ``{33: ""}``.
         gate: The feature gates without which the API server drops the field.
+        default: The API server's default when the field is absent or empty; a :class:`Default` if that depends on
+            other fields.
         empty: The API server's message for an empty value, which it does not check further.
         written: Whether Go writes the field even if it is empty (no ``omitempty``); an absent list or map is null.
         rechecked: When or how an update validates the field again, if not always as if it were new: ``CHANGED``,
@@ -107,6 +109,7 @@ class Field:
     subresource: str | None = None
     spelled: str | Mapping[int, str] | None = None
     gate: str | Sequence[str] | Mapping[int, str] = ()
+    default: Any = None
     empty: str = ""
     written: bool = False
     rechecked: Mapping[int, Recheck] | None = None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from importlib import import_module
@@ -299,7 +298,7 @@ class CompiledStruct:
     @cached_property
     def conditional(self) -> dict[str, Default]:
         """The defaults that depend on other fields."""
-        defaults = {name: self.target.pick(getattr(field, "default", None)) for name, field in self.stated.items()}
+        defaults = {name: self.target.pick(field.default) for name, field in self.stated.items()}
         return {name: default for name, default in defaults.items() if isinstance(default, Default)}
 
     @cached_property
@@ -728,24 +727,18 @@ def merged(
     """
     if not of_rules:
         return found
+    from heapq import merge  # most objects are valid
+
     before = struct.before if before is None else before
-    placed: list[tuple[Position, Problem]] = []
-    last: list[Problem] = []
-    for problem in of_rules:
-        field = before.get(problem.rule)
-        if field is None:
-            last.append(problem)
-        else:
-            placed.append((_place(problem, struct, field), problem))
-    placed.sort(key=itemgetter(0))
+    fields = [(before.get(problem.rule), problem) for problem in of_rules]
+    last = [problem for field, problem in fields if field is None]
+    placed = [(_place(problem, struct, field), problem) for field, problem in fields if field is not None]
+    if not placed:
+        return [*found, *last]
+    in_fields = ((_place(problem, struct), problem) for problem in found)
     # Each comes before the first one in a later place; found ones keep their order, the walk's.
-    waiting, ordered = deque(placed), list[Problem]()
-    for each in found:
-        place = _place(each, struct) if waiting else []
-        while waiting and waiting[0][0] < place:
-            ordered.append(waiting.popleft()[1])
-        ordered.append(each)
-    return [*ordered, *(problem for _, problem in waiting), *last]
+    ordered = merge(in_fields, sorted(placed, key=itemgetter(0)), key=itemgetter(0))
+    return [*(problem for _, problem in ordered), *last]
 
 
 def as_declared(problem: Problem, struct: CompiledStruct | None) -> Position:
@@ -808,8 +801,6 @@ class Scalar(Field):
 
     Args:
         go: The Go type.
-        default: The API server's default when the field is absent or empty; a :class:`Default` if that depends on
-            other fields.
         converted: Whether the API server converts an empty value to an absent one, and shows it so.
     """
 
@@ -818,7 +809,6 @@ class Scalar(Field):
     fits_by_type: ClassVar[bool] = True
     """Whether a value of the Python type can always be decoded."""
     go: str = ""
-    default: Any = None
     converted: bool | Mapping[int, bool] = False
 
     def type_name(self, package: str) -> str:
@@ -1167,15 +1157,10 @@ class Parsed(Scalar):
 
 
 class Anything(Field):
-    """Any JSON value, such as a driver's own parameters.
-
-    Args:
-        default: The default that the API server sets.
-    """
+    """Any JSON value, such as a driver's own parameters."""
 
     is_object = False
     """Whether it must be an object."""
-    default: Any = None
 
     def type_name(self, package: str) -> str:
         """Name Go's type for raw JSON."""
@@ -1512,11 +1497,9 @@ class Nested(Field):
     Args:
         type_: The struct's class; or ``MODULE:CLASS`` of one that is not judged, whose module is loaded on first use.
         required_detail: The API server's message if it is missing.
-        default: The API server's default.
     """
 
     required_detail: str = ""
-    default: Default | None = None
 
     def __init__(self, type_: type[Struct] | str, doc: str = "", **stated: Any) -> None:
         super().__init__(doc, **stated)

@@ -69,6 +69,9 @@ NODE_STATES: Final = {
     "node.kubernetes.io/out-of-service": "{is} in service",
     "node.cloudprovider.kubernetes.io/uninitialized": "{is} initialized",
     "node.cloudprovider.kubernetes.io/shutdown": "{is} started",
+    "karpenter.sh/unregistered": "{is} registered by Karpenter",
+    "karpenter.sh/disrupted": "{is} kept by Karpenter",
+    "ToBeDeletedByClusterAutoscaler": "{is} kept by cluster-autoscaler",
 }
 """The taints that reflect a node's state, and the state that the node must reach: pods should not tolerate them."""
 _SINGULAR: Final = {"is": "is", "has": "has"}

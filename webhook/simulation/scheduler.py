@@ -44,6 +44,8 @@ from webhook.simulation.nodeallocatable import Taken, total
 
 UNAVAILABLE: Final = "resourceclaim not available on the node"
 """The scheduler's reason for a claim with devices on another node, or with devices that failed."""
+_SCORES_SINCE: Final = 35
+"""From this release on, earlier alternatives of ``firstAvailable`` are preferred among nodes."""
 _ALTERNATIVES_MAX = 8
 """A request's first alternative scores as much, the next one less (FirstAvailableDeviceRequestMaxSize)."""
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -189,7 +191,9 @@ class Round:
             return shortage
         if result is None:
             return NodeVerdict()
-        return NodeVerdict(score=_score(self.on(node).claims, result.devices), uncertain=_uncertainty(result))
+        scores = self.cluster.settings.release >= _SCORES_SINCE
+        score = _score(self.on(node).claims, result.devices) if scores else 0
+        return NodeVerdict(score=score, uncertain=_uncertainty(result))
 
     def taken(self, result: Result | None) -> Taken:
         """Return the amounts that the pod's devices take of their node's other resources, by request."""

@@ -1,4 +1,4 @@
-"""Runs a program that renders manifests: without a shell, for a limited time, with limited output and memory."""
+"""Runs a program: without a shell, for a limited time, with limited output and memory."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 import selectors
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from webhook.documents.source import MAX_BYTES
 from webhook.sources.options import Progress
@@ -55,41 +55,71 @@ def run(command: Sequence[str], progress: Progress) -> str:
         ProgramError: It cannot be started, failed, took too long, or its output is too long or not text.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HELM_")} | _OWN
-    with held_interrupts() as deliver:
-        try:
-            process = subprocess.Popen(  # noqa: S603 - each argument is one argument
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment,
-                start_new_session=True,  # so that its children end with it
-            )
-        except OSError as error:
-            raise ProgramError(f"{command[0]}: {error.strerror}") from error
-    with process:
-        try:
-            deliver()
-            _limit_memory(process.pid)
-            with progress() as tell:
-                out, errors = output_of(process, tell)
-        except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
-    if process.returncode:
+    try:
+        with progress() as tell:
+            code, out, errors = finished(command, tell, environment=environment, memory=MEMORY)
+    except OSError as error:
+        raise ProgramError(f"{command[0]}: {error.strerror}") from error
+    if code:
         message = errors.decode(errors="replace").strip()
         if any(each in message for each in ("out of memory", "MemoryError", "annot allocate memory")):
             message = f"took more memory than the {MEMORY / 1024**3:g} GiB that it may"
-        raise ProgramError(message or f"ended with exit code {process.returncode}")
+        raise ProgramError(message or f"ended with exit code {code}")
     try:
         return out.decode()
     except UnicodeDecodeError as error:
         raise ProgramError(f"{command[0]} printed what is not UTF-8 text") from error
 
 
+def finished(
+    command: Sequence[str],
+    tell: Callable[[int], None] = lambda _seconds: None,
+    *,
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
+    environment: Mapping[str, str] | None = None,
+    is_asking: bool = False,
+    memory: int = 0,
+    **limits: Any,
+) -> tuple[int, bytes, bytes]:
+    """Run a program to its end; return its exit code, and what it printed on standard output and standard error.
+
+    Args:
+        tell: As for :func:`output_of`, which takes the limits, too.
+        environment: Its variables; None for those of this process.
+        is_asking: Whether it may ask at the terminal; otherwise its children end with it, too.
+        memory: Bytes of memory that each of its processes may write to; 0 for any.
+
+    Raises:
+        OSError: It cannot be started.
+        ProgramError: It takes or prints more than it may.
+    """
+    with _held_interrupts() as deliver:
+        process = subprocess.Popen(  # noqa: S603 - each argument is one argument
+            command,
+            stdin=None if is_asking else stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=not is_asking,
+        )
+    with process:
+        try:
+            deliver()
+            if memory:
+                _limit_memory(process.pid, memory)
+            out, errors = output_of(process, tell, **limits)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                if is_asking:
+                    process.kill()
+                else:
+                    os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, out, errors
+
+
 @contextmanager
-def held_interrupts() -> Iterator[Callable[[], None]]:
+def _held_interrupts() -> Iterator[Callable[[], None]]:
     """Hold SIGINT and SIGTERM back while a program starts: an exception then would leave it running.
 
     Yields:
@@ -117,7 +147,7 @@ def held_interrupts() -> Iterator[Callable[[], None]]:
         restore()
 
 
-def _limit_memory(pid: int) -> None:
+def _limit_memory(pid: int, bytes_: int) -> None:
     """Limit the memory of a process and of its future children."""
     import resource  # Windows has no such module
 
@@ -125,7 +155,7 @@ def _limit_memory(pid: int) -> None:
         return
     with suppress(OSError, ValueError):  # it has ended, or cannot be limited
         _, most = resource.prlimit(pid, resource.RLIMIT_DATA)
-        limit = MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most)
+        limit = bytes_ if most == resource.RLIM_INFINITY else min(bytes_, most)
         resource.prlimit(pid, resource.RLIMIT_DATA, (limit, most))
 
 

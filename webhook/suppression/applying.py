@@ -28,7 +28,7 @@ from webhook.patterns import Pattern
 from webhook.problem import ERROR, NOTE, WARNING, Key, Path, Problem, cut
 from webhook.records import NamedTuple
 from webhook.report.model import Report
-from webhook.spelling import did_you_mean
+from webhook.spelling import did_you_mean, some_of
 from webhook.suppression import baseline
 from webhook.suppression.baseline import Known
 from webhook.usage import UsageError
@@ -503,9 +503,8 @@ class Suppressions:
             total = sum(fixed.values())
             what = "finding is" if total == 1 else "findings are"
             report.remarks.append(f"{total} {what} fixed: update the baseline with --write-baseline {known.reason}")
-            lines = [f"  {_line(each)}" for each in sorted(fixed)]
-            report.remarks += lines[:_SHOWN]
-            report.remarks += [f"  and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+            lines = some_of([_line(each) for each in sorted(fixed)], _SHOWN, "and {} more")
+            report.remarks += (f"  {each}" for each in lines)
 
 
 def _line(fingerprint: Fingerprint) -> str:

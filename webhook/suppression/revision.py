@@ -11,6 +11,7 @@ import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, takewhile
+from signal import SIGKILL
 from typing import Final
 
 from webhook.documents import Piece, parse
@@ -215,34 +216,26 @@ def _list(top: str, commit: str, *below: str) -> Iterator[tuple[str, _Blob]]:
 
 def _git(top: str, *arguments: str, given: bytes = b"") -> bytes:
     """Run git; its output is limited, as trees that share their content may list endless files."""
-    import subprocess  # needed only to compare revisions
-    from tempfile import TemporaryFile
+    from tempfile import TemporaryFile  # needed only to compare revisions
 
-    from webhook.sources.running import ProgramError, TooLongError, output_of
+    from webhook.sources.running import ProgramError, TooLongError, finished
 
-    answer, message = b"", ""
     try:
         with TemporaryFile() as names:
             names.write(given)
             names.seek(0)
-            process = subprocess.Popen(  # noqa: S603 - the revision is one argument, and no option
-                command(top, *arguments), stdin=names, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+            code, answer, errors = finished(
+                command(top, *arguments), stdin=names, environment=environment(), most=_LONGEST, seconds=SECONDS
             )
     except OSError as error:
         is_missing = isinstance(error, FileNotFoundError) and error.filename == "git"
         raise RevisionError("git is not installed" if is_missing else f"git failed: {error}") from error
-    with process:
-        try:
-            answer, errors = output_of(process, lambda _: None, most=_LONGEST, seconds=SECONDS)
-            message = errors.decode(errors="replace").strip()
-        except BaseException as error:
-            process.kill()
-            if isinstance(error, TooLongError):
-                raise RevisionError(f"git answers more than {_LONGEST // 1024**2} MiB") from error
-            if not isinstance(error, ProgramError):
-                raise
-    if process.returncode < 0:
-        raise RevisionError(f"git was ended by signal {-process.returncode}, perhaps after {SECONDS} seconds")
-    if process.returncode:
-        raise RevisionError(message)
+    except TooLongError as error:
+        raise RevisionError(f"git answers more than {_LONGEST // 1024**2} MiB") from error
+    except ProgramError:  # it takes too long
+        code = -SIGKILL
+    if code < 0:
+        raise RevisionError(f"git was ended by signal {-code}, perhaps after {SECONDS} seconds")
+    if code:
+        raise RevisionError(errors.decode(errors="replace").strip())
     return answer

@@ -11,6 +11,7 @@ from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
+from webhook.explain.components import cures
 from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory import KUEUE, controller_of, has_ended
@@ -429,6 +430,13 @@ _CONDITIONS: Final = {
 """The conditions of a node that tell more of its state, by the taints that stand for it."""
 
 
+_LEAVING: Final = {
+    "ToBeDeletedByClusterAutoscaler": "being deleted by cluster-autoscaler",
+    "karpenter.sh/disrupted": "being replaced by Karpenter",
+}
+"""What becomes of nodes, by the taints that stand for it."""
+
+
 class Explained(NamedTuple):
     """Why a pod has no node.
 
@@ -468,6 +476,19 @@ def helps(scene: Scene, found: Explained) -> tuple[str, ...]:
     stored = (scene.inventory.find(each.kind, each.name, each.namespace) for each in held)
     faults = (fault_of(each, scene) for each in stored if each)
     return (*changes, *(each.hint for each in faults if each))
+
+
+_NOT_SCALED: Final = {"cluster-autoscaler": "NotTriggerScaleUp", "karpenter": "FailedScheduling"}
+"""The reasons of events by which autoscalers tell that they add no node for a pod."""
+
+
+def not_scaled(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say why autoscalers add no node for a pod, if their last event about it does."""
+    last = {each.by: each for each in sorted(scene.events(pod), key=lambda each: each.when)}
+    for by, reason in _NOT_SCALED.items():
+        if by in last and last[by].reason == reason:
+            help_ = "".join(f"; {each}" for each in cures(last[by].words)[:1])
+            yield Cause(f"{by} adds no node for it: {brief(last[by].words)}{help_}")
 
 
 # -- gangs
@@ -579,7 +600,8 @@ class _Pending:
                     hint = f"did you mean {near}?" if near else f"classes here: {listed(known) or 'none'}"
                     about = [Ref("DeviceClass", name), written, Ref("DeviceClass", near) if near else None]
                     who = f"{written.kind} {written.name} names in request {each.name}"
-                    yield Cause(f"DeviceClass {name}, which {who}, does not exist; {hint}", about)
+                    helps = tuple(filter(None, (self.scene.context.how_to_get(name),)))
+                    yield Cause(f"DeviceClass {name}, which {who}, does not exist; {hint}", about, helps)
 
     def _source(self, claim: JSONObject) -> Ref:
         """Return the template that a claim was made from, or the claim itself."""
@@ -868,7 +890,7 @@ class _Pending:
             f"{what or 'the scheduler finds no node'}: {_words(words)}; by devices and "
             f"resources {node} has room, so what it names is the reason, or is gone since",
             [about, self.scene.mentioned(words, namespace_of(self.pod)), self.pod, Ref("Node", node)],
-            (*unseen, "the scheduler tries again by itself after changes in the cluster"),
+            (*unseen, "the scheduler tries again after changes in the cluster, and after five minutes in any case"),
         )
 
 
@@ -902,8 +924,8 @@ def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -
     for each in taints:
         condition = condition_of(node, _CONDITIONS.get(each.key, ""))
         words = text(condition, "message") or text(condition, "reason")
-        state = each.key.rpartition("/")[2].replace("-", " ")
-        verb = f"{is_} {state}" if state.startswith(("not ", "un", "shut")) else f"{has} {state}"
+        state = _LEAVING.get(each.key) or each.key.rpartition("/")[2].replace("-", " ")
+        verb = f"{is_} {state}" if state.startswith(("not ", "un", "shut", "being ")) else f"{has} {state}"
         more = " (not ready)" if state == "unreachable" else ""
         said.append(f"{verb}{more}{words and f': {words}'}")
     return " and ".join(said)

@@ -142,6 +142,7 @@ class Event(NamedTuple):
         warns: Whether it is a warning.
         words: Its message, on one line.
         times: How often it happened; 0 if it does not tell.
+        by: The component that tells it.
     """
 
     time: str
@@ -150,6 +151,7 @@ class Event(NamedTuple):
     words: str
     times: int
     about: JSONObject
+    by: str = ""
 
     @property
     def when(self) -> str:
@@ -169,7 +171,8 @@ class Event(NamedTuple):
         times_ = number(obj, "series", "count") or number(obj, "count") or number(obj, "deprecatedCount") or 0
         words = " ".join((text(obj, "message") or text(obj, "note")).split())
         about = mapping(obj, "involvedObject") or mapping(obj, "regarding")
-        return cls(time, text(obj, "type") == "Warning", text(obj, "reason"), words, times_, about)
+        by = text(obj, "source", "component") or text(obj, "reportingComponent") or text(obj, "reportingController")
+        return cls(time, text(obj, "type") == "Warning", text(obj, "reason"), words, times_, about, by)
 
 
 class Scene(Stored):

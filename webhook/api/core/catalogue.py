@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 Complete = Callable[[dict[str, Any]], dict[str, Any]]
 
-_RBAC: Final = "rbac.authorization.k8s.io"
 _CLIENT_IP: Final = {"clientIP": {"timeoutSeconds": 10800}}
 _EXTERNAL: Final = frozenset({"NodePort", "LoadBalancer"})
 _METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"
@@ -81,10 +80,6 @@ def _service_spec(value: dict[str, Any]) -> dict[str, Any]:
         found["sessionAffinityConfig"] = _CLIENT_IP
     if type_ in _EXTERNAL or (type_ == "ClusterIP" and value.get("externalIPs")):
         found.setdefault("externalTrafficPolicy", "Cluster")
-    if type_ != "ExternalName":
-        found.setdefault("internalTrafficPolicy", "Cluster")
-    if type_ == "LoadBalancer":
-        found.setdefault("allocateLoadBalancerNodePorts", True)
     return found
 
 
@@ -106,25 +101,11 @@ def _limit_range_item(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, **{name: each for name, each in (("default", limits), ("defaultRequest", requests)) if each}}
 
 
-def _subject(value: dict[str, Any]) -> dict[str, Any]:
-    """Follow SetDefaults_Subject (``pkg/apis/rbac/v1/defaults.go``)."""
-    is_of_group = value.get("kind") in {"User", "Group"} and not value.get("apiGroup")
-    return {**value, "apiGroup": _RBAC} if is_of_group else value
-
-
 def _network_policy_spec(value: dict[str, Any]) -> dict[str, Any]:
     """Follow SetDefaults_NetworkPolicy (``pkg/apis/networking/v1/defaults.go``)."""
     if value.get("policyTypes"):
         return value
     return {**value, "policyTypes": ["Ingress", *(["Egress"] if value.get("egress") else [])]}
-
-
-def _autoscaler_spec(value: dict[str, Any]) -> dict[str, Any]:
-    """Follow SetDefaults_HorizontalPodAutoscaler (``pkg/apis/autoscaling/v2/defaults.go``)."""
-    if value.get("metrics"):
-        return value
-    target = {"type": "Utilization", "averageUtilization": _CPU_PERCENT}
-    return {**value, "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]}
 
 
 def _autoscaler_behavior(value: dict[str, Any]) -> dict[str, Any]:
@@ -189,9 +170,7 @@ FUNCTIONS: Final[Mapping[str, Complete]] = {
     "apiextensions.k8s.io/v1.CustomResourceDefinitionNames": _definition_names,
     "autoscaling/v1.HorizontalPodAutoscaler": _autoscaler_v1,
     "autoscaling/v2.HorizontalPodAutoscalerBehavior": _autoscaler_behavior,
-    "autoscaling/v2.HorizontalPodAutoscalerSpec": _autoscaler_spec,
     "networking.k8s.io/v1.NetworkPolicySpec": _network_policy_spec,
-    "rbac.authorization.k8s.io/v1.Subject": _subject,
     "storage.k8s.io/v1.CSIDriverSpec": _csi_driver_spec,
 }
 """The functions that complete values, by their type."""

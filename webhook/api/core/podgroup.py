@@ -49,15 +49,14 @@ class PodGroupSpec(Struct):
 
     instead: ClassVar = {"podGroupTemplateRef": "from 1.37 on: workloadRef, with workloadName and templateName"}
     opaque: ClassVar = {
-        **dict.fromkeys(
-            ("parentCompositePodGroupName", "preemptionPolicy", "priority", "priorityClassName"), Anything()
-        ),
-        **dict.fromkeys(("schedulingConstraints", "schedulingPolicy"), Anything()),
+        **dict.fromkeys(("priority", "priorityClassName", "schedulingConstraints", "schedulingPolicy"), Anything()),
         "disruptionMode": Anything(default={36: "Pod", 37: Default({"single": {}}, {})}),
     }
 
     podGroupTemplateRef = Anything("The template of a Workload from which the group was made.", until=36)
     workloadRef = Anything("The Workload, and its template, from which the group was made.", since=37)
+    parentCompositePodGroupName = Text("The group of groups that it belongs to.", since=37, gate="CompositePodGroup")
+    preemptionPolicy = Text("Whether it preempts others.", since=37, gate="PodGroupPreemptionPolicy")
     resourceClaims = Array(
         Nested(PodGroupResourceClaim),
         "The claims that the group's pods share.",

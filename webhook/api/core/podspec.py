@@ -22,7 +22,7 @@ from webhook.api.core.placement import (
 from webhook.api.core.values import Others, V1Struct
 from webhook.problem import Path, Problem, duplicate, forbidden, invalid, malformed, not_found, required
 from webhook.release import Release
-from webhook.schema import IN_PLACE, Anything, Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
+from webhook.schema import IN_PLACE, Anything, Array, Int, Map, Nested, Text, View, check, exactly_one
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 _AS_IN_GO_SINCE: Final = 34
@@ -148,7 +148,6 @@ class PodSpec(V1Struct):
         at_item=True,
         list_map_keys=["name"],
     )
-    schedulerName = Text("The scheduler of the pod.", default="default-scheduler")
     nodeName = Text("The node that the pod is scheduled to.", format=formats.dns_subdomain)
     nodeSelector = Map(Text(), "The labels that a node must have.", is_atomic=True)
     affinity = Nested(
@@ -156,7 +155,6 @@ class PodSpec(V1Struct):
     )
     tolerations = Array(Nested(Toleration), "The taints that the pod tolerates.", rechecked={COMPARING_SINCE: compare})
     priorityClassName = Text("The PriorityClass of the pod.", format=formats.dns_subdomain)
-    priority = Int("The priority of the pod.", go="int32", pointer=True)
     preemptionPolicy = Text(
         "Whether the pod preempts pods of lower priority.",
         go="PreemptionPolicy",
@@ -166,8 +164,6 @@ class PodSpec(V1Struct):
     )
     runtimeClassName = Text("The RuntimeClass of the pod.", format=formats.dns_subdomain, pointer=True)
     serviceAccountName = Text("The service account of the pod.", format=formats.dns_subdomain)
-    serviceAccount = Text("The former name of serviceAccountName.")
-    automountServiceAccountToken = Bool("Whether a token of the service account is mounted.", pointer=True)
     restartPolicy = Text(
         "When containers of the pod are restarted.",
         go="RestartPolicy",
@@ -177,7 +173,6 @@ class PodSpec(V1Struct):
     activeDeadlineSeconds = Int(
         "Seconds for which the pod may run.", pointer=True, minimum=(1, _DEADLINES), maximum=(2**31 - 1, _DEADLINES)
     )
-    terminationGracePeriodSeconds = Int("Seconds that the pod may take to terminate.", pointer=True, default=30)
     dnsPolicy = Text(
         "The DNS policy for the pod.",
         go="DNSPolicy",
@@ -185,15 +180,7 @@ class PodSpec(V1Struct):
         one_of=("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
     )
     hostname = Text("The pod's host name.", format=formats.dns_label)
-    hostnameOverride = Text("The pod's host name, in place of all other names.", pointer=True, since=34)
     subdomain = Text("The domain of the host name.", format=formats.dns_label)
-    setHostnameAsFQDN = Bool("Whether the host name is fully qualified.", pointer=True)
-    enableServiceLinks = Bool("Whether containers have environment variables for services.", pointer=True)
-    hostNetwork = Bool("Whether the pod uses the node's network.")
-    hostPID = Bool("Whether the pod uses the node's PID namespace.")
-    hostIPC = Bool("Whether the pod uses the node's IPC namespace.")
-    hostUsers = Bool("Whether the pod uses the node's user namespace.", pointer=True)
-    shareProcessNamespace = Bool("Whether containers share one process namespace.", pointer=True)
 
 
 def containers_of(spec: View, *kinds: str) -> list[tuple[str, int, dict[str, Any]]]:
@@ -292,47 +279,29 @@ _MANY = 100
 def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: Release, enough: int) -> list[Problem]:
     """Find the errors in a container's claims, up to a limit (validateResourceClaimNames)."""
     found: list[Problem] = []
-    seen: set[str] = set()
-    starts: dict[str, int] = {}
+    used: dict[str, set[str]] = {}
+    """The requests of each claim so far; an empty one stands for the whole claim."""
     known = ""
     for index, each in enumerate(claims):
         if len(found) >= enough:
             break
         claim = each or {}
-        name, request = claim.get("name"), claim.get("request") if release >= REQUESTS_SINCE else None
+        name, request = claim.get("name"), (claim.get("request") if release >= REQUESTS_SINCE else None) or ""
         if not name:
             found.append(required(Path((index,))))
             continue
-        if name in seen:
+        requests = used.setdefault(name, set())
+        if "" in requests:
             found.append(duplicate(Path((index,)), name))
         elif request:
             found += malformed(Path((index, "request")), request, formats.dns_label(request, release))
-            if (key := f"{name}/{request}") in seen:
-                found.append(duplicate(Path((index,)), key))
-            else:
-                _count(_starts(key), starts)
-            seen.add(key)
+            if request in requests:
+                found.append(duplicate(Path((index,)), f"{name}/{request}"))
+            requests.add(request)
         else:
-            found += [duplicate(Path((index,)), name)] * starts.get(name, 0)  # once for each of its requests
-            if "/" in name:
-                _count(_starts(name), starts)
-            seen.add(name)
+            found += [duplicate(Path((index,)), name)] * len(requests)  # once for each of its requests
+            requests.add("")
         if name not in names:
             known = known or (f": {', '.join(sorted(names))}" if names else " which is empty")
             found.append(not_found(Path((index,)), name, f"must be one of the names in pod.spec.resourceClaims{known}"))
     return found
-
-
-_SLASHES = 8
-"""After how many slashes the rest of a name is ignored: names with slashes are refused anyway."""
-
-
-def _count(texts: Iterable[str], counts: dict[str, int]) -> None:
-    for text in texts:
-        counts[text] = counts.get(text, 0) + 1
-
-
-def _starts(key: str) -> Iterator[str]:
-    """Yield the prefixes before each slash of a claim's name and request."""
-    parts = key.split("/", _SLASHES)
-    return ("/".join(parts[:count]) for count in range(1, len(parts)))

@@ -31,23 +31,21 @@ def cel_selector(expression: str, target: Target) -> Sequence[Problem]:
 
 def compiled(expression: str, target: Target, *, is_derived: bool = False) -> Sequence[Problem]:
     """A CEL expression whose result is a boolean, and that does not cost too much."""
-    from webhook.cel.kubernetes.devices import TOO_COMPLEX, refusal_of  # slow to import
+    from webhook.cel.kubernetes.devices import MAX_COST, cost_of  # slow to import
 
     try:
-        refusal = refusal_of(expression, target.release, target.gates, stored=target.stored, is_derived=is_derived)
+        found = cost_of(expression, target.release, target.gates, stored=target.stored, is_derived=is_derived)
     except BudgetExceededError:
         if not current().is_offline:
             raise
         what = "expressions" if is_derived else "selectors"
         text = f"the {what} of this object take more work than draguard allows; this one was not checked"
         return (refused("BudgetExceeded", Path(), text),)
-    if refusal is None:
-        return ()
-    if refusal is TOO_COMPLEX:
-        return (forbidden(Path(), refusal.detail),)
-    if refusal.is_internal:
-        return (internal(Path(), refusal.detail),)
-    return (invalid(Path(), expression, refusal.detail)._replace(issues=refusal.issues),)
+    if isinstance(found, int):
+        return () if found <= MAX_COST else (forbidden(Path(), "too complex, exceeds cost limit"),)
+    if found.is_internal:
+        return (internal(Path(), found.detail),)
+    return (invalid(Path(), expression, found.detail)._replace(issues=found.issues),)
 
 
 class CELDeviceSelector(Struct):

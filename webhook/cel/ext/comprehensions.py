@@ -5,17 +5,15 @@ Follows cel-go's ext/bindings.go and ext/comprehensions.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.functions import Overload
-from webhook.cel.runtime.folds import insert_entry, insert_map
 from webhook.cel.syntax import ast, macros
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Expander, Macro, MacroError
 from webhook.cel.types.base import map_of, parameter
-from webhook.cel.types.values import Value
 
 
 def binding(at: int, name: str, value: Expression, body: Expression) -> Expression:
@@ -58,15 +56,6 @@ def _map_transform(shape: str) -> Expander:
     return expand
 
 
-def _inserting(insert: Callable[..., None]) -> Callable[..., dict[Value, Value]]:
-    def inserted(made: dict[Value, Value], *added: Value) -> dict[Value, Value]:
-        made = dict(made)
-        insert(made, *added)
-        return made
-
-    return inserted
-
-
 _EXPANDERS: Final = {
     "all": macros.until("all", stop=False),
     "exists": macros.until("exists", stop=True),
@@ -83,7 +72,7 @@ TWO_VARIABLE_COMPREHENSIONS: Final = Library(
         for arity in ((3, 4) if name.startswith("transform") else (3,))  # with a predicate, or without
     ),
     functions=(
-        Overload(_INSERT, "@mapInsert_map_key_value", (_MAP, _K, _V), _MAP, _inserting(insert_entry)),
-        Overload(_INSERT, "@mapInsert_map_map", (_MAP, _MAP), _MAP, _inserting(insert_map)),
+        Overload(_INSERT, "@mapInsert_map_key_value", (_MAP, _K, _V), _MAP),
+        Overload(_INSERT, "@mapInsert_map_map", (_MAP, _MAP), _MAP),
     ),
 )

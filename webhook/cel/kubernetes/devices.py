@@ -77,27 +77,6 @@ _ENTRY: Final = 400
 _results: Final[Cache[SelectorRefusal | int]] = Cache(5 << 20)
 
 
-def refusal_of(
-    expression: str,
-    release: Release,
-    gates: frozenset[str] = frozenset(),
-    *,
-    stored: bool = False,
-    is_derived: bool = False,
-) -> SelectorRefusal | None:
-    """The API server's refusal of a selector; None if it accepts the selector.
-
-    The arguments are those of `compile_selector`.
-
-    Raises:
-        BudgetExceededError: The check is more work than the budget in force allows.
-    """
-    found = cost_of(expression, release, gates, stored=stored, is_derived=is_derived)
-    if isinstance(found, SelectorRefusal):
-        return found
-    return TOO_COMPLEX if found > MAX_COST else None
-
-
 def cost_of(
     expression: str, release: Release, gates: frozenset[str], *, stored: bool, is_derived: bool
 ) -> SelectorRefusal | int:
@@ -285,10 +264,6 @@ class SelectorRefusal(NamedTuple):
     detail: str
     is_internal: bool = False
     issues: tuple[Issue, ...] = ()
-
-
-TOO_COMPLEX: Final = SelectorRefusal("too complex, exceeds cost limit")
-"""The refusal of a selector that can cost more than a selector may."""
 
 
 def uncompiled(error: CompileError, expression: str, release: Release) -> SelectorRefusal:

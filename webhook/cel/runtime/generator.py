@@ -176,16 +176,12 @@ class Generator(Writer):
 
     # -- calls
 
-    def _call(self, node: ast.Call, *, caught: bool) -> Operand:  # noqa: PLR0911 - one branch for each special function
+    def _call(self, node: ast.Call, *, caught: bool) -> Operand:
         if self._is_attribute(node):
             return self._attribute(node, caught=caught)
         function = node.function
         if function in _SPECIAL:
             return _SPECIAL[function](self, node)
-        if function == "@not_strictly_false":
-            operand = self.emit(node.arguments[0])
-            self.spend(1)
-            return Operand(self.set(f"{operand.text} is not False"), bool, fails=False)
         if function in {"or", "orValue"} and node.target is not None and len(node.arguments) == 1:
             return calls.emit_choice(self, node)
         if function != "!_":

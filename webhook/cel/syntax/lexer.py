@@ -228,17 +228,17 @@ def _bytes(text: str) -> bytes:
         ValueError: An escape is not allowed in bytes.
     """
     body, raw = _body(text[1:])
+    data = body.encode("utf-8", "surrogatepass")
     if raw or "\\" not in body:
-        return body.encode("utf-8", "surrogatepass")
-    pieces = bytearray()
-    start = 0
-    for found in _ESCAPES.finditer(body):
+        return data
+
+    def byte(found: re.Match[str]) -> str:
         if found[3] or found[4]:
             raise ValueError("unable to unescape string")
-        pieces += body[start : found.start()].encode("utf-8", "surrogatepass")
-        pieces.append(ord(_character(found)))
-        start = found.end()
-    return bytes(pieces) + body[start:].encode("utf-8", "surrogatepass")
+        return _character(found)
+
+    read: str = _ESCAPES.sub(byte, data.decode("latin-1"))  # a character for each byte
+    return read.encode("latin-1")
 
 
 def _body(text: str) -> tuple[str, bool]:

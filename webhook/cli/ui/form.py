@@ -23,6 +23,7 @@ from webhook.report.simulated import Page, PodReport, level_of
 from webhook.report.text import as_markup, as_text, printable_lines
 from webhook.simulation import Placement
 from webhook.simulation.answers import NOT_SIMULATED, Answers
+from webhook.spelling import some_of
 from webhook.usage import UsageError
 
 _FIT: Final = "“how many of these fit”"
@@ -90,9 +91,8 @@ def page(snapshot: Snapshot, asked: FormInput, unread: str = "") -> str:
     if made:
         title += f", {made.partition(chr(10))[0]}"
     if changed.changes:
-        tried = [each.said for each in changed.changes]
-        more = [f"and {len(tried) - _SAID_MAX} more"] * (len(tried) > _SAID_MAX)
-        title += f", if {'; '.join([*tried[:_SAID_MAX], *more])}"
+        tried = some_of([each.said for each in changed.changes], _SAID_MAX, "and {} more")
+        title += f", if {'; '.join(tried)}"
     level = "warning" if found.level == "fine" and (unread or snapshot.notes) else found.level
     level = "error" if complaint or changed.wrong else level
     return "\n".join(pictured(picture, title, level, told, form=form, script="ui.js"))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 from typing import Any, Final, NoReturn
 
 from webhook.objects import JSONObject
@@ -230,12 +231,12 @@ def _equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def difference(before: Any, after: Any) -> list[JSONObject]:
-    """Return the JSON Patch (RFC 6902) from one value to another.
+def difference(before: Any, after: Any, path: Iterable[str | int] = ()) -> list[JSONObject]:
+    """Return the JSON Patch (RFC 6902) from one value to another, both at a path.
 
     List items are compared by their index, so inserting an item rewrites all items behind it.
     """
-    return list(_changes(before, after, ""))
+    return list(_changes(before, after, reduce(_step, map(str, path), "")))
 
 
 def _changes(before: Any, after: Any, path: str) -> Iterator[JSONObject]:

@@ -113,7 +113,6 @@ def request_of(
     operation: str = "",
     subresource: str = "",
     user: Mapping[str, Any] | None = None,
-    dry_run: bool = False,
     namespace: str = "default",
     resource: Resource | None = None,
 ) -> Request:
@@ -123,7 +122,6 @@ def request_of(
         obj: The object; None to delete ``old``.
         old: The object as it is stored.
         operation: CREATE, UPDATE, DELETE or CONNECT; if empty, inferred from the objects.
-        dry_run: Whether nothing will be stored.
         namespace: The namespace of a namespaced object that states none.
         resource: The resource whose subresource the object is sent to; None for that of its kind.
     """
@@ -155,19 +153,18 @@ def request_of(
         object=obj,
         old_object=old,
         user=user or DEFAULT_USER,
-        dry_run=dry_run,
-        options=_options(operation, kind, old or {}, dry_run=dry_run),
+        options=_options(operation, kind, old or {}),
     )
 
 
-def _options(operation: str, kind: GroupVersionKind, old: JSONObject, *, dry_run: bool) -> JSONObject | None:
+def _options(operation: str, kind: GroupVersionKind, old: JSONObject) -> JSONObject | None:
     kinds = {CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions"}
     if operation not in kinds:
         return None
     options: JSONObject = {"kind": kinds[operation], "apiVersion": "meta.k8s.io/v1"}
     if operation == DELETE and kind == _POD:
         options["gracePeriodSeconds"] = _grace_period(old)
-    return options | {"dryRun": ["All"]} if dry_run else options
+    return options
 
 
 def _grace_period(pod: JSONObject) -> int:

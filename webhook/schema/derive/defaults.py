@@ -8,7 +8,7 @@ from typing import Any
 
 from webhook.schema.declarations import Default, Field, Struct
 from webhook.schema.derive.conversion import for_each, zeros
-from webhook.schema.fields import Anything, Array, Bool, Inlined, Int, Many, Map, Nested, Parsed, Scalar, Text
+from webhook.schema.fields import Array, Bool, Inlined, Int, Many, Map, Nested, Parsed, Scalar, Text
 from webhook.schema.target import Target
 
 Complete = Callable[[Any], Any]
@@ -81,11 +81,7 @@ class Defaults:
         return complete
 
     def _defaults(self, fields: Mapping[str, Field]) -> list[tuple[str, Any]]:
-        picked = [
-            (name, self._target.pick(each.default))
-            for name, each in fields.items()
-            if isinstance(each, Scalar | Nested | Anything)
-        ]
+        picked = ((name, self._target.pick(each.default)) for name, each in fields.items())
         known = [(name, default) for name, default in picked if default is not None]
         # One that is set only if another field is absent precedes that field's default.
         return sorted(

@@ -155,5 +155,5 @@ def _list(field: Array, replaced: Replaced) -> ListOf:
     assert isinstance(field.item, Nested)  # noqa: S101 - only structs have keys
     fields = _wire(replaced.get(field.item.type, field.item.type), replaced)
     keys = [(name, fields[name]) for name in field.list_map_keys]
-    defaults = ((name, getattr(key, "default", None) or getattr(key, "zero", None)) for name, key in keys)
+    defaults = ((name, key.default or getattr(key, "zero", None)) for name, key in keys)
     return ListOf(item, MERGED, tuple(defaults))
