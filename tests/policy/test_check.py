@@ -107,6 +107,8 @@ def test_what_later_releases_have_is_named(expression: str, release: int, hint: 
     ("has(object.spec) // it is there", False),
     ("// a || b\nhas(object.spec)", False),
     ("has(object.spec) && 'http://a || b' != ''", False),
+    ("has(object.spec) && '''\nhttp://a || b''' != ''", False),
+    ("// it's\nhas(object.spec) // it's there || has(object.status)", True),
 )
 def test_an_end_that_is_a_comment_is_found(expression: str, *, is_found: bool) -> None:
     assert [each.rule for each in problems(expression)] == ["commented-out"] * is_found

@@ -168,8 +168,9 @@ _KEY: Final = re.compile(
     r"\.([\w.]{1,99}+[-/][\w./-]{0,99}\w)"
 )
 """A key with a dash or a slash that is not in brackets."""
-_STRING: Final = re.compile(r"""[rRbB]*(\"{3}|'{3}|[\"'])(?:\\.|(?!\1).)*?(?:\1|$)""", re.DOTALL)
-_COMMENT: Final = re.compile(r"//.*")
+_TEXT_OR_COMMENT: Final = re.compile(
+    r"""//(?P<comment>.*)|[rRbB]{0,2}(?P<quote>"{3}|'{3}|["'])(?s:\\.|(?!(?P=quote)).)*?(?:(?P=quote)|$)"""
+)
 COMMENTED: Final = "// begins a comment up to the end of the line, and > joins lines: write the expression behind |"
 _NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s+\Z")
 _COMPARED: Final = "_==_ _!=_ _<_ _>_ _<=_ _>=_"
@@ -371,17 +372,21 @@ def _unexpected(code: str, word: str, expected: AbstractSet[str]) -> tuple[str, 
 
 def _around(pattern: re.Pattern[str], expression: str, place: int) -> re.Match[str] | None:
     """Return the match of a pattern around an offset in an expression, outside of its texts; None if there is none."""
-    texts = [each.span() for each in _STRING.finditer(expression)]
     for match in pattern.finditer(expression):
         if match.start() <= place < match.end():
-            return None if any(start < match.start() < end for start, end in texts) else match
+            return None if _is_in_text(expression, match.start()) else match
     return None
 
 
 def comments_in(expression: str) -> list[int]:
     """Return where the comments begin that have parts of an expression."""
-    without_texts = _STRING.sub(lambda each: " " * len(each[0]), expression)
-    return [each.start() for each in _COMMENT.finditer(without_texts) if "&&" in each[0] or "||" in each[0]]
+    comments = ((each.start(), each["comment"] or "") for each in _TEXT_OR_COMMENT.finditer(expression))
+    return [start for start, comment in comments if "&&" in comment or "||" in comment]
+
+
+def _is_in_text(expression: str, at: int) -> bool:
+    texts = (each.span() for each in _TEXT_OR_COMMENT.finditer(expression) if each["quote"])
+    return any(start <= at < end for start, end in texts)
 
 
 def _place(issue: Issue) -> int:
@@ -394,8 +399,7 @@ def _token_replaced(expression: str, at: int, written: str, replacement: str) ->
     if not written:
         return None
     at -= 0 if expression.startswith(written, at) else len(written) - 1  # the error for <> is at its end
-    texts = [each.span() for each in _STRING.finditer(expression)]
-    if not expression.startswith(written, at) or any(start <= at < end for start, end in texts):
+    if not expression.startswith(written, at) or _is_in_text(expression, at):
         return None
     return Fix("replace", f"{expression[:at]}{replacement}{expression[at + len(written) :]}")
 

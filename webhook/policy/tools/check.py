@@ -602,13 +602,11 @@ def _messages(policy: Policy) -> Iterator[Problem]:
 def _comments(policy: Policy) -> Iterator[Problem]:
     """Find expressions that end with a comment in which there is more of an expression."""
     for stated in policy.without_messages:
-        lines = stated.text.rstrip().rpartition("\n")
-        if at := comments_in(lines[2]):
-            text, start = (
-                "the end of the expression is a comment, and is not evaluated",
-                len(stated.text.rstrip()) - len(lines[2]),
-            )
-            yield warning("commented-out", stated.path, text, COMMENTED, start + at[0])
+        text = stated.text.rstrip()
+        for start in comments_in(text):
+            if text.find("\n", start) < 0:
+                message = "the end of the expression is a comment, and is not evaluated"
+                yield warning("commented-out", stated.path, message, COMMENTED, start)
 
 
 def _reads(text: str, compiled: CompiledExpression | ExpressionFailure) -> bool:
