@@ -1,10 +1,12 @@
 """``--live`` and ``--context``: the objects of a running cluster, read by a kubectl that plays one."""
 
+import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Event
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,7 +21,7 @@ from tests.serving import eventually
 from tests.structured import CLAIM
 from webhook.cli import kubectl as plugin
 from webhook.cluster import live
-from webhook.cluster.errors import ClusterError
+from webhook.cluster.errors import ClusterError, Expired
 from webhook.objects import JSONObject
 from webhook.sources.running import output_of
 
@@ -192,6 +194,30 @@ def test_what_cannot_be_read_does_not_hide_the_rest(simulated: Simulated, faults
     stated = [*zip(paths, faults, strict=True)]
     said = "".join(f"warning: {path.rpartition('/')[2]} not read: {why}\n" for path, (_, why) in stated)
     assert simulated({path: fault for path, (fault, _) in stated}) == (True, said)
+
+
+class Changing:
+    """An API server on which the first list expires before it is read to its end."""
+
+    def __init__(self) -> None:
+        self.ended, self._left = Event(), 1
+
+    def read(self, path: str, _most: int) -> bytes:
+        named = [{"metadata": {"name": name}} for name in "abcd"]
+        if "continue=" not in path:
+            part: Any = {"metadata": {"continue": "more"}, "items": named[:3]} if "/namespaces" in path else {}
+            return json.dumps(part | {"gitVersion": "v1.36.0"}).encode()
+        if self._left:
+            self._left -= 1
+            raise Expired("too old")
+        return json.dumps({"metadata": {}, "items": named[3:]}).encode()
+
+
+def test_what_was_read_of_a_list_that_expires_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "MAX_BYTES", 400)
+    server: Any = live.Server("here", Changing())  # type: ignore[arg-type]
+    (found,) = server.parts(["Namespace"])
+    assert (len(found.objects), found.note, server.count) == (4, "", 4)
 
 
 def test_an_answer_that_does_not_come_is_not_waited_for(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,6 +101,23 @@ def test_what_later_releases_have_is_named(expression: str, release: int, hint: 
     assert [each.hint for each in problems(expression, release=Release(release))] == [hint]
 
 
+@each_row(
+    ("expression", "is_found"),
+    ("has(object.spec) // there || has(object.status)", True),
+    ("has(object.spec) // it is there", False),
+    ("// a || b\nhas(object.spec)", False),
+    ("has(object.spec) && 'http://a || b' != ''", False),
+)
+def test_an_end_that_is_a_comment_is_found(expression: str, *, is_found: bool) -> None:
+    assert [each.rule for each in problems(expression)] == ["commented-out"] * is_found
+
+
+@each_row(("operation", "level"), ("DELETE", "note"), ("Create", "warning"))
+def test_an_operation_that_no_rule_matches_is_a_note(operation: str, level: str) -> None:
+    given = validating(f"request.operation != '{operation}'", rules=[PODS | {"operations": ["CREATE"]}])
+    assert [each.problem.level for each in check_policies(given).findings] == [level]
+
+
 @each_row_beside("rule", "finding")
 def test_rules_that_match_nothing_are_found(rule: dict[str, Any], finding: list[str]) -> None:
     assert found(rules=[PODS | rule]) == [tuple(finding)]

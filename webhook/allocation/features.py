@@ -28,6 +28,8 @@ MISSING_SELECTS_NOTHING_SINCE: Final = 38
 """From this release on, a DeviceTaintRule without deviceSelector taints no device in the scheduler."""
 _QUALIFIES_SINCE: Final = 38
 """From this release on, names of capacity are compared with their domains; its allocator is known as of an alpha."""
+_GOES_ON_SINCE: Final = 38
+"""From this release on, other nodes are tried if a pool of a node is incomplete or invalid for a request for all."""
 NEEDS_ONE_SINCE: Final = 33
 """From this release on, a request for all devices needs one at least."""
 _POOLS_WHOLE_SINCE: Final = 35
@@ -141,6 +143,8 @@ class Implementation:
         """Whether ``distinctAttribute`` compares a device with all before it; before, with the last of each request."""
         self.all_includes_used = release >= _LATEST
         """Whether a request for all devices wants those whose capacity is used up, too, and so gets none."""
+        self.goes_on = release >= _GOES_ON_SINCE
+        """Whether other nodes are tried if a request for all devices comes to an incomplete or invalid pool."""
         self.names_devices = release >= _LATEST
         """Whether errors of selectors name the device, and explain how to guard a read."""
         self.qualifies_capacity = release >= _QUALIFIES_SINCE

@@ -817,7 +817,8 @@ class Search:
         if unusable < len(pools):
             state = "being updated" if pools[unusable].is_incomplete else "invalid"
             text = f", request {ask.name}: asks for all devices, but resource pool "
-            raise Stop(Complaint(ask.claim, text, "pool", unusable, f" is currently {state}"))
+            goes_on = self._view.variant.goes_on
+            raise Stop(Complaint(ask.claim, text, "pool", unusable, f" is currently {state}", is_of_node=goes_on))
         return found
 
     def _wanted(self, ask: Ask) -> int:

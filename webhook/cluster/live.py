@@ -336,18 +336,23 @@ class Server:
         return self._transport.read(path, MAX_RESPONSE)
 
     def _read_all(self, path: str, typed: JSONObject) -> list[Any]:
-        found: list[Any] = []
-        for chunk in chunks(self._read, path, _Chunk):
-            for item in chunk.items or ():
-                content = _stored(bytes(item), typed)
-                self._kept += len(content)
-                try:
+        found, kept = list[Any](), 0
+        try:
+            for chunk in chunks(self._read, path, _Chunk):
+                for item in chunk.items or ():
+                    content = _stored(bytes(item), typed)
+                    kept += len(content)
+                    self._kept += len(content)
                     found.append(self._reader.read(content, typed["kind"]) if self._reader else content)
-                except msgspec.MsgspecError as error:  # such as a number that is out of range
-                    raise _not_of_api_server(error) from error
-            self.count += len(chunk.items or ())
-            if len(found) > MAX_OBJECTS or self._kept > MAX_BYTES:
-                raise ClusterError(f"more than {MAX_OBJECTS:,} objects, or {MAX_BYTES >> 20} MiB with all others")
+                self.count += len(chunk.items or ())
+                if len(found) > MAX_OBJECTS or self._kept > MAX_BYTES:
+                    raise ClusterError(f"more than {MAX_OBJECTS:,} objects, or {MAX_BYTES >> 20} MiB with all others")
+        except msgspec.MsgspecError as error:  # such as a number that is out of range
+            raise _not_of_api_server(error) from error
+        except Expired:
+            self._kept -= kept
+            self.count -= len(found)
+            raise
         return found
 
 

@@ -267,7 +267,7 @@ def find_files(paths: Iterable[str], selection: Selection | None = None) -> list
                     continue
             every.append((real, path, result))
     kept: dict[int, FoundFile | Unreadable] = {}
-    for places in by_key((real, place) for place, (real, _, _) in enumerate(every)).values():
+    for places in by_key([(real, place) for place, (real, _, _) in enumerate(every)]).values():
         best = next((each for each in places if places[1:] and _is_own(*every[each])), places[0])
         is_named = any(isinstance(each := every[place][2], FoundFile) and each.is_named for place in places)
         result = every[best][2]

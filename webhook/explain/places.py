@@ -168,8 +168,8 @@ def rules(among: Iterable[ExplainedKind], release: Release | None) -> dict[str, 
         for stated in rules_at(place, release):
             found.setdefault(stated.name, ExplainedRule(stated.doc, [])).places.append((place, stated))
         for opaque in place.type.opaque.values() if place.type else ():
-            own = (each for sort in _SORTS for each in (declared(opaque.struct, sort) if opaque.struct else ()))
-            found |= {each.name: ExplainedRule(doc_of(each.rule), []) for each in own if each.name not in found}
+            for own in _declared(opaque.struct):
+                found.setdefault(own.name, ExplainedRule(own.doc, []))
     return dict(sorted(found.items()))
 
 
@@ -197,8 +197,7 @@ def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[StatedRul
         if struct in seen:
             continue
         seen.add(struct)
-        for sort in sorts or _SORTS:
-            yield from (StatedRule(each.name, doc_of(each.rule), each, each.rule) for each in declared(struct, sort))
+        yield from _declared(struct, sorts or _SORTS)
         for field in struct.fields.values():
             yield from () if sorts else _rules_of(field)
             if inner := field.struct:
@@ -216,10 +215,13 @@ def rules_at(place: FieldPlace, release: Release | None) -> Iterator[StatedRule]
 
 def declared_at(place: FieldPlace, release: Release | None) -> Iterator[StatedRule]:
     """List the rules about several fields that the struct of a place states, or those that a release has."""
-    for sort in _SORTS:
-        for each in declared(place.type, sort) if place.type else ():
-            if _exists(each, place.kind, release):
-                yield StatedRule(each.name, doc_of(each.rule), each, each.rule)
+    return (each for each in _declared(place.type) if each.declared and _exists(each.declared, place.kind, release))
+
+
+def _declared(struct: type[Struct] | None, sorts: Iterable[str] = _SORTS) -> Iterator[StatedRule]:
+    """Yield the rules about several fields that a struct declares."""
+    for each in (one for sort in sorts for one in (declared(struct, sort) if struct else ())):
+        yield StatedRule(each.name, doc_of(each.rule), each, each.rule)
 
 
 def _rules_of(field: Field) -> Iterator[StatedRule]:

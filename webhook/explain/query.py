@@ -15,7 +15,7 @@ from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.drivers import built_in, text_of
 from webhook.explain import text
 from webhook.explain.components import API_SERVER, LONGEST, told
-from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules, unjudged
+from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules, unjudged, within
 from webhook.explain.text import counterpart, example, gated, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
 from webhook.references import every_rule
@@ -218,16 +218,12 @@ def _only(places: Sequence[FieldPlace], steps: Sequence[str]) -> FieldPlace | No
     return None
 
 
-def _places(among: Iterable[ExplainedKind], release: Release | None) -> Iterator[FieldPlace]:
-    """Yield the fields of all kinds, in their newest versions."""
+def _places(among: Iterable[ExplainedKind], release: Release | None) -> list[FieldPlace]:
+    """Return the fields of all kinds, in their newest versions, those that are less deep first."""
     newest: dict[str, ExplainedKind] = {}
     for kind in among:
         newest.setdefault(kind.name, kind)
-    left = [kind.place for kind in newest.values()]
-    while left:
-        place = left.pop(0)
-        yield place
-        left += children(place, release)
+    return sorted(within((kind.place for kind in newest.values()), release), key=lambda place: len(place.path))
 
 
 def _version_in(query: str, api_version: str | None) -> tuple[str, str | None]:

@@ -164,10 +164,13 @@ _FORMS: Final = (
 )
 """Syntax of other languages, by what stands around the place of a syntax error, with CEL's form."""
 _KEY: Final = re.compile(
-    r"\b(labels|annotations|data|nodeSelector|matchLabels|limits|requests|allocatable)\.([\w.]+[-/][\w./-]*\w)"
+    r"\b(labels|annotations|data|nodeSelector|matchLabels|limits|requests|allocatable)"
+    r"\.([\w.]{1,99}+[-/][\w./-]{0,99}\w)"
 )
 """A key with a dash or a slash that is not in brackets."""
 _STRING: Final = re.compile(r"""[rRbB]*(\"{3}|'{3}|[\"'])(?:\\.|(?!\1).)*?(?:\1|$)""", re.DOTALL)
+_COMMENT: Final = re.compile(r"//.*")
+COMMENTED: Final = "// begins a comment up to the end of the line, and > joins lines: write the expression behind |"
 _NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s+\Z")
 _COMPARED: Final = "_==_ _!=_ _<_ _>_ _<=_ _>=_"
 _AS_CAPACITY: Final = f'quantities are capacities: device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'
@@ -314,6 +317,8 @@ def syntax(issue: Issue, expression: str) -> Advice | None:
     """
     if not expression.strip():
         return Advice("the expression is empty")
+    if issue.code in SYNTAX and comments_in(expression):
+        return Advice(COMMENTED)
     place = _place(issue)
     if _NOT.search(expression, 0, place) or (issue.code == UNDECLARED and issue.arguments[0] == "not"):
         return Advice("CEL writes `not` as !")
@@ -371,6 +376,12 @@ def _around(pattern: re.Pattern[str], expression: str, place: int) -> re.Match[s
         if match.start() <= place < match.end():
             return None if any(start < match.start() < end for start, end in texts) else match
     return None
+
+
+def comments_in(expression: str) -> list[int]:
+    """Return where the comments begin that have parts of an expression."""
+    without_texts = _STRING.sub(lambda each: " " * len(each[0]), expression)
+    return [each.start() for each in _COMMENT.finditer(without_texts) if "&&" in each[0] or "||" in each[0]]
 
 
 def _place(issue: Issue) -> int:

@@ -192,6 +192,8 @@ _ADDRESS: Final = re.compile("^[^:]*:[^:]*:[^:]*$")
 """How PCI addresses look, such as ``0000:17:00.0``."""
 _PARENT: Final = "parent"
 """How attributes begin that name the hardware of which a device is a part."""
+_FOR_MACHINES: Final = "vfio"
+"""The type of devices that are published a second time for virtual machines."""
 
 
 class Piece(NamedTuple):
@@ -213,7 +215,8 @@ def hardware_twice(cluster: Stored) -> Iterator[Found]:
 
     Two devices have the same uuid, serial number or PCI address, or one is a part of the other. Only counters that both
     consume keep them from being allocated to different claims. It happens where two drivers see the same hardware, and
-    where a driver publishes a device and its partitions without counters.
+    where a driver publishes a device and its partitions without counters. A device of type vfio, for virtual machines,
+    may be another one for containers: drivers take one of them away when they prepare the other.
     """
     said: set[tuple[str, str]] = set()
     for value, pieces in _by_hardware(cluster).items():
@@ -270,14 +273,17 @@ def _clash(first: Piece, other: Piece) -> bool:
         return False
     numbered = ({key[0] for key in each.content.consumes} for each in (one, two))
     is_counted = one.slice.id == two.slice.id and not set.isdisjoint(*numbered)
-    parents = [
-        next(
-            (text(of, "string") for name, of in each.content.attributes.items() if _bare(name).startswith(_PARENT)), ""
-        )
-        for each in (one, two)
-    ]
-    are_siblings = parents[0] and parents[0] == parents[1]
-    return not is_counted and not are_siblings
+    parents = [_string(each, _PARENT) for each in (one, two)]
+    types = {_string(each, "type") for each in (one, two)}
+    are_siblings = (parents[0] and parents[0] == parents[1]) or all("partition" in each for each in types)
+    is_twin = one.slice.id == two.slice.id and len(types) > 1 and _FOR_MACHINES in types
+    return not is_counted and not are_siblings and not is_twin
+
+
+def _string(device: Device, name: str) -> str:
+    """Return the first text among the attributes whose names begin so, without their domains; empty if none is."""
+    found = (text(of, "string") for key, of in device.content.attributes.items() if _bare(key).startswith(name))
+    return next(found, "")
 
 
 def _bare(name: str) -> str:

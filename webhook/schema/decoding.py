@@ -167,6 +167,12 @@ def unparsable(message: str, rule: str) -> tuple[Misfit]:
     return (Misfit(Path(), rule, lambda _: message, ends=True),)
 
 
+WRITE_MAP: Final = Advice(
+    InYaml(
+        "write a map: a line `key: value` for each entry",
+        json='write an object: `"key": "value"` between { and }',
+    )
+)
 _BOOLEANS = {"true": True, "false": False}
 _INTEGERS = {"int32": 2**31, "int64": 2**63}
 _WHOLE = Pattern(r"-?[0-9]{1,300}")
@@ -185,13 +191,6 @@ def _conversion_hint(value: object, go_type: str, field: str | int) -> Advice:
     if go_type.startswith("[]") and kind != "array":
         is_one = not isinstance(value, str) or "," not in value
         return Advice(WRITE_LIST, Fix("wrap") if is_one else None)
-    if go_type.startswith("map[") and kind != "object":
-        return Advice(
-            InYaml(
-                "write a map: a line `key: value` for each entry",
-                json='write an object: `"key": "value"` between { and }',
-            )
-        )
     if kind in _SEVERAL:
         return _ALONE if holds_one(value, field) else Advice(f"write one value, not a {_SEVERAL[kind]}")
     if go_type in _INTEGERS or go_type == "bool":

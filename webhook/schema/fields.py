@@ -72,6 +72,7 @@ from webhook.schema.declarations import (
 from webhook.schema.decoding import (
     EMBEDDED_SINCE,
     UNKNOWN_FIELD,
+    WRITE_MAP,
     Misfit,
     SchemaFinding,
     apart,
@@ -1438,7 +1439,7 @@ class Map(Many):
 
         def walk(value: Any) -> Sequence[SchemaFinding]:
             if type(value) is not dict:
-                return absent if value is None else wrong_type(value, owner, go_type)
+                return absent if value is None else wrong_type(value, owner, go_type, advice=WRITE_MAP)
             if not value:
                 return absent
             found: list[SchemaFinding] = []

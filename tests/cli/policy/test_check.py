@@ -111,6 +111,8 @@ class TestCheck:
         ("object.spec.containers.all(c, c.nam != '')", 'did you mean "name"?'),
         ("object.metadata.labels.app.kubernetes.io/name == 'a'", "put the key in brackets and quotes: labels['app.k"),
         ("namespace.metadata.name == 'a'", "namespaceObject is the Namespace"),
+        ("// no a (object.metadata.name != 'a' ||\n      true)", "// begins a comment up to the end of the line"),
+        ("('//' == '==' ", "a parenthesis is not closed"),
         ("object.metadata.creationTimestamp < now()", "expressions know neither the time"),
         ("object.metadata.name.matches('(?!a)')", "write a regular expression in RE2's syntax"),
         ("zzz", ""),

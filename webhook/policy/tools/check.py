@@ -27,6 +27,7 @@ from webhook.cel.syntax.ast import (
 )
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
+from webhook.hints.selectors import COMMENTED, comments_in
 from webhook.objects import JSONObject
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
@@ -94,7 +95,9 @@ def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
                 only = ", ".join(map(quoted, known[:_LISTED])) + more
                 message = f"{field} is never {quoted(constant.value)}: the policy's rules match only {only}"
                 hint = did_you_mean(constant.value, known, quotes='"')
-                yield warning("impossible-value", stated.path, message, hint, before + constant.offset)
+                problem = warning("impossible-value", stated.path, message, hint, before + constant.offset)
+                # Generated policies ask for the operation, whatever their rules match.
+                yield problem._replace(level=NOTE) if _PARTS[field] == "operation" and not hint else problem
 
 
 def _matched(rule: ResourceRule, kinds: Kinds) -> Iterator[Mapping[str, str | None]]:
@@ -509,6 +512,7 @@ def check_policies(
             *_param_kind(policy, policies),
             *_constants(policy),
             *_messages(policy),
+            *_comments(policy),
             *unused,
             *(each for each in type_warnings(policy, policies.kinds, release) if each.path not in ignored),
             *literal_warnings(policy, policies.kinds),
@@ -593,6 +597,18 @@ def _messages(policy: Policy) -> Iterator[Problem]:
         if _PLACEHOLDER.search(message) or _reads(message, validation.expression.compiled):
             text = "the message is shown as it is written, without the values of the object"
             yield warning("literal-message", Path((*at, "message")), text, "messageExpression is evaluated")
+
+
+def _comments(policy: Policy) -> Iterator[Problem]:
+    """Find expressions that end with a comment in which there is more of an expression."""
+    for stated in policy.without_messages:
+        lines = stated.text.rstrip().rpartition("\n")
+        if at := comments_in(lines[2]):
+            text, start = (
+                "the end of the expression is a comment, and is not evaluated",
+                len(stated.text.rstrip()) - len(lines[2]),
+            )
+            yield warning("commented-out", stated.path, text, COMMENTED, start + at[0])
 
 
 def _reads(text: str, compiled: CompiledExpression | ExpressionFailure) -> bool:
