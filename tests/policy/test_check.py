@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.policy.examples import (
     BINDING,
     CLAIMS,
@@ -314,6 +316,16 @@ def test_a_message_that_is_written_as_an_expression_is_found(message: str, *, is
 def test_an_expression_that_asks_for_the_kind_first_works(expression: str, level: str) -> None:
     listed = problems(expression, rules=[PODS, rule("deployments", group="apps")])
     assert [each.level for each in listed if each.rule == "type-check"] == [level]
+
+
+def test_asking_for_the_kind_takes_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = list(range(40))
+    expression = f"{items}.all(x, {items}.all(y, x + y >= 0 || object.kind == 'a')) && object.spec.replicas < 3"
+    for units in range(1_000, 8_000, 200):
+        monkeypatch.setattr("webhook.policy.tools.typecheck.DOCUMENT", units)
+        levels = [each.level for each in problems(expression) if each.rule == "type-check"]
+        assert levels in ([], ["warning"])  # if too little work is left, nothing is found
+    assert levels == ["warning"]
 
 
 @each_row_beside("expression", "rules", "text")

@@ -9,6 +9,7 @@ when evaluated.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Final
@@ -19,6 +20,7 @@ from webhook.cel.environment import Environment
 from webhook.cel.errors import NO_OVERLOAD, UNDEFINED, CelError, CompileError
 from webhook.cel.kubernetes.authorizer import AUTHORIZER
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.ast import Call, Expression, Ident, Select, within
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
@@ -47,7 +49,9 @@ _SCALARS: Final[Mapping[str, Type]] = {
 _WORKS: Final = "the API server states this in status.typeChecking, and evaluates the expression all the same"
 _EQUALITY: Final = frozenset({"_==_", "_!=_"})
 _BRANCHES: Final[Mapping[str, bool | None]] = {"_||_": True, "_&&_": False, "_?_:_": None}
-"""The operators that may leave operands out, with the value of an operand that decides."""
+"""The operators that may leave operands out, with the value of an operand that decides; a condition has none."""
+_COST_OF_ASKING: Final = 1_000
+"""The most that it may cost to ask for the kind."""
 _WORDS: Final = Pattern(r"\w+")
 _APART: Final = "the API server tells the types of different fields apart: write dyn(…) around one of them"
 
@@ -201,53 +205,55 @@ def _works(error: CompileError, stated: StatedExpression, kind: GroupVersionKind
 
     It may ask for the kind first, as ``object.kind != 'Pod' || …`` does, or compare a value with null.
     """
-    if not isinstance(stated.compiled, CompiledExpression):
+    compiled = stated.compiled
+    if not isinstance(compiled, CompiledExpression):
         return False
-    environment = stated.compiled.environment
-    unreached = frozenset(
-        each.offset
-        for part in _unreached(environment.check(stated.text).root, environment, kind)
+    before = stated.text.index(compiled.checked.text)
+    unreached = {
+        before + each.offset
+        for part in _unreached(compiled.checked.root, compiled.environment, kind)
         for each in within(part)
-    )
-    return all(
-        issue.offset in unreached
-        or (
-            issue.code == NO_OVERLOAD and issue.arguments[0] in _EQUALITY and types.NULL in issue.arguments[1].arguments
-        )
-        for issue in error.issues
-    )
+    }
+    return all(each.offset in unreached or _is_comparison_with_null(each) for each in error.issues)
+
+
+def _is_comparison_with_null(issue: Issue) -> bool:
+    if issue.code != NO_OVERLOAD:
+        return False
+    function, signature = issue.arguments
+    return function in _EQUALITY and types.NULL in signature.arguments
 
 
 def _unreached(node: Expression, environment: Environment, kind: GroupVersionKind) -> Iterator[Expression]:
     """Yield the parts of an expression that are not evaluated for a kind, as it asks for the kind first."""
     if not isinstance(node, Call) or node.function not in _BRANCHES:
         return
-    values = [_value_for(each, environment, kind) for each in node.arguments]
-    deciding = _BRANCHES[node.function]
-    left_out: Collection[int] = ()
-    if deciding is None:  # a condition
-        left_out = {True: [2], False: [1], None: []}[values[0]]
-    elif deciding in values:
-        left_out = {*range(len(values))} - {values.index(deciding)}
-    for index, each in enumerate(node.arguments):
-        if index in left_out:
-            yield each
-        else:
-            yield from _unreached(each, environment, kind)
+    deciding, reached = _BRANCHES[node.function], node.arguments
+    if deciding is None:
+        condition, *sides = node.arguments
+        if (value := _value_for(condition, environment, kind)) is not None:
+            reached = [condition, sides[not value]]
+    else:
+        decisive = (each for each in node.arguments if _value_for(each, environment, kind) is deciding)
+        reached = [*islice(decisive, 1)] or reached
+    evaluated = {*reached}
+    for each in node.arguments:
+        yield from _unreached(each, environment, kind) if each in evaluated else [each]
 
 
 def _value_for(node: Expression, environment: Environment, kind: GroupVersionKind) -> bool | None:
     """Return the value of a part for a kind; None if it reads anything but the kind."""
     nodes = list(within(node))
-    read = [each for each in nodes if isinstance(each, Ident) and each.resolved == ".object"]
-    asks = [each for each in nodes if isinstance(each, Select) and each.field in {"apiVersion", "kind"}]
-    try:
+    asked = {each.operand for each in nodes if isinstance(each, Select) and each.field in {"apiVersion", "kind"}}
+    read = (each for each in nodes if isinstance(each, Ident) and str(each.resolved).startswith("."))
+    if not all(each.resolved == ".object" and each in asked for each in read):
+        return None
+    with suppress(CelError, BudgetExceededError):
         program = environment.program(Checked("", node, node.type))
-        if program.variables == ("object",) and all(any(each.operand is one for each in asks) for one in read):
-            value = program.evaluate({"object": {"apiVersion": kind.api_version, "kind": kind.kind}})
+        if program.variables == ("object",):
+            obj = {"apiVersion": kind.api_version, "kind": kind.kind}
+            value = program.evaluate({"object": obj}, meter=Meter(_COST_OF_ASKING))
             return value if isinstance(value, bool) else None
-    except CelError:
-        pass
     return None
 
 
