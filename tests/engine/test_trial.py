@@ -94,7 +94,7 @@ def test_policies_are_tried_on_every_kind_with_its_defaults(
 
 @each_row(
     ("mutation", "hint"),
-    ("Object{spec: Object.spec{nodeSelector: {'a': 'b'}}}", "use patchType: JSONPatch for .spec.nodeSelector, which"),
+    ("Object{spec: Object.spec{nodeSelector: {'a': 'b'}}}", "use patchType: JSONPatch for .spec.nodeSelector: it can"),
     (
         "[JSONPatch{op: 'add', path: '/metadata/labels/example.com/a', value: 'b'}]",
         "a slash in a key is written ~1, as jsonpatch.escapeKey('example.com/a') writes it",

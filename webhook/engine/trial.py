@@ -368,7 +368,7 @@ def _hint(fault: EvaluationFault | None, path: Path, case: _Case) -> str:
     if fault.is_work:
         return "shorten it: what it builds or compares grows with each step"
     if fault.atomic:
-        return f"use patchType: JSONPatch for {', '.join(fault.atomic)}, which is replaced as a whole"
+        return f"use patchType: JSONPatch for {' and '.join(fault.atomic)}: it can change what is replaced as a whole"
     if fault.patch:
         return _of_patch(*fault.patch)
     return case.guard(path, fault)

@@ -70,7 +70,8 @@ def of_key(problem: Problem, _obj: Any) -> Advice:
 
 _MISNAMED: Final = {NO_LABEL: False, NO_SUBDOMAIN: True, NO_CASELESS_SUBDOMAIN: True}
 """Whether a name may have dots, by the API server's text about a name with characters that are not allowed."""
-_NAME_OF_CLASS: Final = "DeviceClass"
+_CLASS: Final = "DeviceClass"
+"""The kind whose name has hints of its own; it stands in the place of the field."""
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
 _NOT_IN_IDENTIFIERS: Final = re.compile("[^A-Za-z0-9_]")
 _REQUESTS: Final = "the claim's requests"
@@ -122,8 +123,8 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         near = meant or nearest(written, allowed)
         return renamed(near, safe=bool(meant)) if near else Advice()
     if not allowed and problem.detail in _MISNAMED:
-        is_class = text(obj, "kind") == _NAME_OF_CLASS and problem.path[-1] == "name"
-        field = _NAME_OF_CLASS if is_class else problem.path[-1]
+        is_class = text(obj, "kind") == _CLASS and problem.path[-1] == "name"
+        field = _CLASS if is_class else problem.path[-1]
         return _respelt(value_at(obj, problem.path), field, has_dots=_MISNAMED[problem.detail])
     return Advice()
 
@@ -180,11 +181,10 @@ def _of_parts(field: str | int, first: str, last: str) -> Advice | None:
     if field == "request" and first:
         hint = f'containers name the request alone, whichever alternative is allocated: "{first}"'
         return Advice(hint, Fix("replace", first))
-    if (
-        field in {"deviceClassName", "driver", _NAME_OF_CLASS} and last and first
-    ):  # as extended resources: nvidia.com/gpu
+    if field in {"deviceClassName", "driver", _CLASS} and last and first:
+        # Extended resources are named nvidia.com/gpu.
         meant = (first if first.startswith(f"{last}.") else f"{last}.{first}").lower()
-        if field != _NAME_OF_CLASS:
+        if field != _CLASS:
             return renamed(meant)
         hint = f'did you mean "{meant}"? Pods request {first}/{last} if the class has it as extendedResourceName'
         return Advice(hint, Fix("respell", meant, safe=False))

@@ -429,11 +429,12 @@ def _unmatched_subresources(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
 def _namespaced_params(policies: PolicySet) -> Iterator[PolicyFinding]:
     """Find bindings whose parameters are looked for in the namespace of the request, where a request has none."""
     for hook in (*policies.validating, *policies.mutating):
-        policy, matched = hook.policy, kinds_matched(hook.policy, policies.kinds)
-        without = [each.kind for each in matched if policies.is_namespaced(each) is False and each.kind != "Namespace"]
-        if not without or policy.param_kind is None or not policies.is_namespaced(policy.param_kind):
+        param_kind = hook.policy.param_kind
+        if param_kind is None or not policies.is_namespaced(param_kind):
             continue
-        for binding in hook.bindings:
+        matched = kinds_matched(hook.policy, policies.kinds)
+        without = [each.kind for each in matched if policies.is_namespaced(each) is False and each.kind != "Namespace"]
+        for binding in hook.bindings if without else ():
             if binding.param_ref and not binding.param_ref.namespace and not (binding.match and binding.match.rules):
                 message = "parameters are looked for in the namespace of the request: "
                 message += f"for a {without[0]}, which is in none, the policy always fails"
