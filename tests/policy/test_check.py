@@ -65,6 +65,8 @@ def test_what_the_api_server_refuses_does_not_pass(expression: str, version: str
     ("self.metadata.name == 'a'", "the object is called object here, and the old one oldObject"),
     ("objct.metadata.name == 'a'", 'did you mean "object"?'),
     ("request.object.metadata.name == 'a'", "object is a variable of its own, beside request"),
+    ("namespaceObject.object == 'a'", ""),
+    ("namespace == 'a'", "namespaceObject is the Namespace, request.namespace its name"),
     (
         "object.spec.containers.exists('a')",
         "it takes the name of an item, and what is asked of it: LIST.exists(item, …)",

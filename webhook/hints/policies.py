@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST
-from webhook.cel.errors import MISMATCHED_TYPE, NO_OVERLOAD, NOT_A_FIELD, UNDECLARED, UNDEFINED
+from webhook.cel.errors import MISMATCHED_TYPE, NO_OVERLOAD, NOT_A_FIELD, RESERVED_NAME, UNDECLARED, UNDEFINED
 from webhook.cel.kubernetes.environments import admission_environment
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
@@ -25,6 +25,7 @@ _OPERATORS: Final = frozenset(function for function, _ in OPERATORS.values() if 
 _SEVERAL: Final = frozenset({Kind.MAP, Kind.LIST, Kind.DYN})
 _INSTEAD: Final = {
     "params": "only a policy with a paramKind has parameters: add spec.paramKind",
+    "namespace": "namespaceObject is the Namespace, request.namespace its name",
     "variables": "variables are those of spec.variables, and match conditions have none",
     "authorizer": "a messageExpression cannot use the authorizer",
     **dict.fromkeys(("self", "oldSelf"), "the object is called object here, and the old one oldObject"),
@@ -50,6 +51,8 @@ def hint_of(error: CompileError, environment: Environment) -> str:
             is_method = before.removesuffix(issue.arguments[0]).endswith(".")
             is_called = behind.startswith("(")  # the place of a call is its parenthesis
             return _of_name(issue.arguments[0], environment, is_called=is_called, is_method=is_method)
+        if issue.code == RESERVED_NAME and (meant := _INSTEAD.get(issue.arguments[0])):
+            return meant
         if issue.code == UNDEFINED:
             return _of_field(issue.arguments[0], issue.arguments[1], environment)
         if issue.code == NO_OVERLOAD and (meant := _of_call(issue.arguments[0], issue.arguments[1], environment)):
@@ -86,7 +89,7 @@ def _later(name: str) -> str:
 
 
 def _of_field(name: str, owner: str, environment: Environment) -> str:
-    if name in _OBJECTS:
+    if name in _OBJECTS and owner == "kubernetes.AdmissionRequest":
         return f"{name} is a variable of its own, beside request"
     parts, nearer = parts_with(name, owner, environment), nearest_field(name, owner, environment)
     return nearer or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")

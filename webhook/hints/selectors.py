@@ -135,25 +135,25 @@ _ABSENT: Final = "what is absent is not null: has(…) asks whether a field is t
 _OTHERWISE: Final[Mapping[str, Mapping[str, str]]] = {
     UNDECLARED: {
         **dict.fromkeys(("None", "nil", "NULL", "undefined"), _ABSENT),
-        **dict.fromkeys(("any", "some"), "CEL searches a list by exists(): ….exists(x, x == …)"),
-        **dict.fromkeys(("every", "forEach", "forall"), "CEL asks all items of a list by all(): ….all(x, x == …)"),
-        **dict.fromkeys(("len", "length", "count"), "CEL counts by size()"),
-        "version": "semver('1.2.3') makes a version of a text",
-        **dict.fromkeys(("toLowerCase", "toLower", "lower"), "CEL writes lowerAscii()"),
-        **dict.fromkeys(("toUpperCase", "toUpper", "upper"), "CEL writes upperAscii()"),
-        **dict.fromkeys(("keys", "values"), "a map is a list of its keys: MAP.all(key, …), MAP.map(key, MAP[key])"),
-        **dict.fromkeys(("now", "uuid", "random"), "expressions know neither the time nor anything random"),
         **dict.fromkeys(("math", "base64", "json", "strings"), "Kubernetes does not have this library of CEL"),
     },
-    RESERVED_NAME: {
-        "if": "CEL writes `if` as a condition: … ? … : …",
-        "namespace": "namespaceObject is the Namespace, request.namespace its name",
-    },
+    RESERVED_NAME: {"if": "CEL writes `if` as a condition: … ? … : …"},
     INVALID_ARGUMENT: {
         "matches": "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax), without lookaround"
     },
 }
 """What is written as in other languages, by the error and what it is about, with CEL's counterpart."""
+_FUNCTIONS: Final = {
+    **dict.fromkeys(("any", "some"), "CEL searches a list by exists(): ….exists(x, x == …)"),
+    **dict.fromkeys(("every", "forEach", "forall"), "CEL asks all items of a list by all(): ….all(x, x == …)"),
+    **dict.fromkeys(("len", "length", "count"), "CEL counts by size()"),
+    "version": "semver('1.2.3') makes a version of a text",
+    **dict.fromkeys(("toLowerCase", "toLower", "lower"), "CEL writes lowerAscii()"),
+    **dict.fromkeys(("toUpperCase", "toUpper", "upper"), "CEL writes upperAscii()"),
+    **dict.fromkeys(("keys", "values"), "a map is a list of its keys: MAP.all(key, …), MAP.map(key, MAP[key])"),
+    **dict.fromkeys(("now", "uuid", "random"), "expressions know neither the time nor anything random"),
+}
+"""Functions of other languages, with CEL's counterpart; attributes have some of these names, too."""
 _FORMS: Final = (
     (re.compile(r"===|!=="), "CEL writes {0} as {1}", lambda match: match[0][:2]),
     (
@@ -330,18 +330,23 @@ def syntax(issue: Issue, expression: str) -> Advice | None:
             return Advice(hint.format(match[0], meant.strip()), Fix("replace", corrected))
     if issue.code == UNDECLARED and (key := _KEY.search(expression)) and key.start() < place <= key.end():
         return Advice(f"put the key in brackets and quotes: {key[1]}['{key[2]}']")
-    hint, written, replacement = _foreign(issue)
+    is_called = issue.code == UNDECLARED and _is_called(expression, place)
+    hint, written, replacement = _foreign(issue, _FUNCTIONS if is_called else _OTHERWISE.get(issue.code, {}))
     return Advice(hint, _token_replaced(expression, place, written, replacement)) if hint else None
 
 
-def _foreign(issue: Issue) -> tuple[str, str, str]:
-    """Explain syntax of another language: a hint, what is written, and its replacement; each empty if there is none."""
+def _foreign(issue: Issue, names: Mapping[str, str]) -> tuple[str, str, str]:
+    """Explain syntax of another language: a hint, what is written, and its replacement; each empty if there is none.
+
+    Args:
+        names: The names of other languages, with CEL's counterpart.
+    """
     word = issue.arguments[0] if issue.arguments else ""
     if issue.code == UNRECOGNIZED:
         for begin, (hint, replacement) in _UNRECOGNIZED.items():
             if word.startswith(begin):
                 return hint, begin if replacement else "", replacement
-    if meant := _OTHERWISE.get(issue.code, {}).get(word):
+    if meant := names.get(word):
         return meant, "", ""
     if issue.code == UNDECLARED and word in _LITERALS:
         return _LITERALS[word][0], word, _LITERALS[word][1]
@@ -394,6 +399,11 @@ def _place(issue: Issue) -> int:
     return max(issue.offset, 0)
 
 
+def _is_called(expression: str, place: int) -> bool:
+    """Tell whether an undeclared name is called: the place of a call is its parenthesis."""
+    return expression.startswith("(", place)
+
+
 def _token_replaced(expression: str, at: int, written: str, replacement: str) -> Fix | None:
     """Return the fix that replaces a token at, or just before, the place of an issue: ``and`` by ``&&``."""
     if not written:
@@ -418,7 +428,7 @@ def _unknown(issue: Issue, expression: str) -> Advice:
 
 def _near(name: str, near: str, place: int, expression: str) -> Advice:
     """Suggest another name; a compiler's place is that of a name, of the dot in front or the parenthesis behind it."""
-    start = place - len(name) if expression.startswith("(", place) else place + expression.startswith(".", place)
+    start = place - len(name) if _is_called(expression, place) else place + expression.startswith(".", place)
     is_there = expression.startswith(name, start)
     corrected = f"{expression[:start]}{near}{expression[start + len(name) :]}"
     fix = Fix("replace", corrected, safe=name.lower() == near.lower()) if is_there else None
@@ -443,8 +453,9 @@ def _undeclared(name: str, place: int, expression: str) -> Advice:
         whole = match[0].rstrip("-./") if match else name
         quoted = f'{expression[:place]}"{whole}"{expression[place + len(whole) :]}'
         return Advice(f'put text in quotes: "{whole}"', Fix("replace", quoted, safe=False) if match else None)
-    is_called = expression.startswith("(", place)  # the place of a call is its parenthesis
-    return Advice("only `device` and CEL's functions are defined here" if is_called else _OF_DOMAIN.format(name))
+    if _is_called(expression, place):
+        return Advice("only `device` and CEL's functions are defined here")
+    return Advice(_OF_DOMAIN.format(name))
 
 
 def _dotted(expression: str) -> Advice | None:
