@@ -17,7 +17,7 @@ from tests.structured import changed
 from webhook.admission import Endpoint, ReviewOptions, review
 from webhook.admission.responses import MAX_ANNOTATION_KEY
 from webhook.documents.dump import dump
-from webhook.policy.change.patch import apply_patch
+from webhook.patch import apply_patch
 from webhook.policy.evaluation.authorizer import authorizer_of
 from webhook.policy.load import load
 

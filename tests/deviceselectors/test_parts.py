@@ -153,6 +153,15 @@ def selectors() -> list[Parts]:
     return found
 
 
+def test_a_conflict_is_told_where_it_is_written_first() -> None:
+    one, other = (Parts(f'device.driver in ["{each}"]', Release(36)) for each in "ab")
+    assert [each.selector for each in conflict_of([one, other])] == [one, other]
+    assert not conflict_of([one, other, one])
+    never = Parts("device.driver in []", Release(36))
+    assert conflict_of([never])
+    assert not conflict_of([never, never])
+
+
 @pytest.mark.slow
 def test_shortcuts_tell_what_evaluation_tells() -> None:
     def is_simple(node: Expression, _: object) -> bool:
@@ -162,7 +171,6 @@ def test_shortcuts_tell_what_evaluation_tells() -> None:
     shortened = [(conflict_of([each]), always_holds(each)) for each in known]
     with (
         mock.patch.object(witnesses, "_holds_for_some", is_simple),
-        mock.patch.object(witnesses, "_telling", list),
         mock.patch.object(witnesses, "_may_hold_without", return_value=True),
     ):
         evaluated = [(conflict_of([each]), always_holds(each)) for each in known]

@@ -13,12 +13,12 @@ from tests.examples import examples
 from tests.objects import seeded
 from tests.policy.examples import CLAIM, POD
 from tests.rows import each_row, each_row_beside
+from webhook import patch as patching
 from webhook.api.versions import VERSIONS, schema_of
 from webhook.cel.types.values import UInt
-from webhook.policy.change import patch as patching
+from webhook.patch import PatchError, TestFailedError, apply_patch, difference
 from webhook.policy.change.merge import MergeError, apply
 from webhook.policy.change.native import Foreign
-from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch, difference
 from webhook.schema.derive.shape import Structure
 
 

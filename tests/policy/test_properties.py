@@ -13,8 +13,8 @@ from tests.objects import INFINITE, mutilated, seeded, value
 from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY, evaluate
 from tests.reviews import recorded
 from webhook.engine.suites import SuiteError, run_suite
+from webhook.patch import PatchError, apply_patch
 from webhook.policy.change.mutate import mutate
-from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.evaluation.authorizer import AuthorizerError, authorizer_of
 from webhook.policy.evaluation.request import request_of, request_of_review
 from webhook.policy.evaluation.validate import validate

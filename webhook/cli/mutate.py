@@ -132,7 +132,7 @@ def _rewritten(
         faults.append(found(change, document))
     if not isinstance(change, prescheduled.Rewrite):
         return _Changed(document.data)
-    from webhook.policy.change.patch import apply_patch  # few manifests hold such a pod
+    from webhook.patch import apply_patch  # few manifests hold such a pod
 
     return _Changed(apply_patch(document.data, change.patch), change.patch, replaced=change.warnings)
 
@@ -142,7 +142,7 @@ def _mutated(
 ) -> _Changed:
     """Evaluate mutating policies before and after the rewrite of pre-scheduled pods."""
     from webhook.check.policies import found_by_mutating
-    from webhook.policy.change.patch import difference
+    from webhook.patch import difference
 
     faults += _undecodable(sender.undecodable(document.data), document)
     if faults:

@@ -49,8 +49,10 @@ def conflict_of(selectors: Sequence[Parts]) -> tuple[Condition, ...]:
     Returns:
         The conditions; none if there are none, if it is unknown, or if the last selector is not in the conflict.
     """
+    if selectors[-1] in selectors[:-1]:
+        return ()  # where it stood first, it was told
     for path, conditions in by_value(selectors).items():
-        telling = [each for each in conditions if not is_presence(each.part)]
+        telling = _telling(conditions)
         if len(telling) <= 1 and all(_holds_for_some(each.part, each.selector) for each in telling):
             continue  # for a value that exists
         tried, limit = _values(conditions)
@@ -123,6 +125,11 @@ def _least(
         if not any(map(all, zip(*(holding[each] for each in some), strict=True))):
             return some
     return ()
+
+
+def _telling(conditions: Sequence[Condition]) -> Sequence[Condition]:
+    """Return the conditions about a value, without those that any value meets."""
+    return [each for each in conditions if not is_presence(each.part)]
 
 
 def is_presence(node: Expression) -> bool:

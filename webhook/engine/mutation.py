@@ -11,8 +11,8 @@ from typing import Any
 
 from webhook.engine.prescheduled import Rewrite
 from webhook.objects import JSONObject
+from webhook.patch import apply_patch, difference
 from webhook.policy.change import mutate as policy
-from webhook.policy.change.patch import apply_patch, difference
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import Request, request_of_review

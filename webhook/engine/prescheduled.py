@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, TypeVar
 from webhook.api.templates import pod_template, source
 from webhook.formats import dns_subdomain, label_value
 from webhook.objects import JSONObject, items, mapping
-from webhook.policy.change.patch import difference
+from webhook.patch import difference
 from webhook.problem import Key, Path, Problem, forbidden, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release

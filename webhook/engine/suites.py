@@ -37,8 +37,8 @@ from typing import Any, Final
 from webhook.api.versions import DEFAULT, NEWEST, release_of
 from webhook.engine.offline import evaluate, made_invalid
 from webhook.objects import JSONObject, text
-from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
-from webhook.policy.change.patch import PatchError, apply_patch, difference
+from webhook.patch import OPERATIONS as PATCH_OPERATIONS
+from webhook.patch import PatchError, apply_patch, difference
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet, match, undecodable
 from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, Request, request_of

@@ -250,6 +250,13 @@ def _claim(problem: Problem, obj: Any) -> Advice:
     return Advice(f"list it in resourceClaims of the pod, too: {wanted}, with the name of its claim or template")
 
 
+def _name_of_attribute(problem: Problem, _obj: Any) -> Advice:
+    """Suggest the name of an attribute or a capacity without the characters that no identifier has."""
+    stated, slash, own = problem.value.rpartition("/")
+    respelt = _NOT_IN_IDENTIFIERS.sub("_", own)
+    return Advice(f'did you mean "{stated}{slash}{respelt}"?') if own and respelt != own else Advice()
+
+
 def _domain(problem: Problem, obj: Any) -> Advice:
     name = value_at(obj, problem.path)
     if not isinstance(name, str) or not name:
@@ -292,6 +299,7 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "claim-names": lambda problem, _: _if(problem.reason == REQUIRED, "add a name, by which containers use the claim"),
     "cel-selector": selectors.hint_of,
     "attribute-of-a-domain": _domain,
+    "qualified-name": _name_of_attribute,
     "one-source": lambda *_: Advice(
         "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
     ),

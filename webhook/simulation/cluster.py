@@ -70,7 +70,7 @@ NODE_STATES: Final = {
     "node.cloudprovider.kubernetes.io/uninitialized": "{is} initialized",
     "node.cloudprovider.kubernetes.io/shutdown": "{is} started",
     "karpenter.sh/unregistered": "{is} registered by Karpenter",
-    "karpenter.sh/disrupted": "{is} kept by Karpenter",
+    **dict.fromkeys(("karpenter.sh/disrupted", "karpenter.sh/disruption"), "{is} kept by Karpenter"),
     "ToBeDeletedByClusterAutoscaler": "{is} kept by cluster-autoscaler",
 }
 """The taints that reflect a node's state, and the state that the node must reach: pods should not tolerate them."""

@@ -15,6 +15,7 @@ from webhook.objects import JSONObject, at, condition_of, items, mapping, name_o
 from webhook.problem import ERROR
 from webhook.scan.claims import fault_of
 from webhook.spelling import did_you_mean, nearest
+from webhook.why import drivers
 from webhook.why.containers import brief
 from webhook.why.scene import Cause, Ref, Scene, ref_of
 
@@ -148,6 +149,9 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
             words = event.words.removeprefix("(combined from similar events): ")
             said = f"{what}: kube-controller-manager cannot make it from {template}: {brief(words)}"
             return Cause(said, [scene.mentioned(words, namespace), template], words=words)
+    if trouble := drivers.of_component(scene, "kube-controller-manager"):
+        said = f"{what} yet: kube-controller-manager does not run: {trouble.text}"
+        return trouble._replace(text=said, about=[trouble.about, template])
     return Cause(
         f"{what} yet: kube-controller-manager has not made it from {template}, which exists by now",
         [template],

@@ -163,6 +163,13 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
     return Cause(f"{who}{where} runs, and is not ready", about) if ready else None
 
 
+def of_component(scene: Scene, name: str) -> Cause | None:
+    """Say what is wrong with the pods of a component of the control plane; None if one is ready, or none is known."""
+    every = [each for each in scene.inventory.all("Pod") if text(each, "metadata", "labels", "component") == name]
+    troubles = [of_pod(each, scene) for each in every]  # kubeadm labels them
+    return troubles[0] if troubles and all(troubles) else None
+
+
 def _matches(workload: JSONObject, node: JSONObject) -> bool:
     return wants(mapping(workload, "spec", "template", "spec"), node)
 

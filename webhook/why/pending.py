@@ -432,7 +432,7 @@ _CONDITIONS: Final = {
 
 _LEAVING: Final = {
     "ToBeDeletedByClusterAutoscaler": "being deleted by cluster-autoscaler",
-    "karpenter.sh/disrupted": "being replaced by Karpenter",
+    **dict.fromkeys(("karpenter.sh/disrupted", "karpenter.sh/disruption"), "being replaced by Karpenter"),
 }
 """What becomes of nodes, by the taints that stand for it."""
 
@@ -861,7 +861,7 @@ class _Pending:
     def _said(self) -> str:
         """Return the scheduler's last message about the pod: that of its condition, otherwise that of an event."""
         condition = condition_of(self.pod, "PodScheduled")
-        events = self.scene.events(self.pod, "FailedScheduling")
+        events = [each for each in self.scene.events(self.pod, "FailedScheduling") if each.by not in _NOT_SCALED]
         return text(condition, "message") or (events[0].words if events else "")
 
     def _unexpected(self, node: str) -> Cause:
@@ -880,8 +880,10 @@ class _Pending:
                 (f"correct spec.schedulerName, or start scheduler {name}",),
             )
         if not words:
-            said = f"waits for the scheduler, which has said nothing of it yet; {node} has room for it"
-            return Cause(said, [self.pod])
+            room = f"{node} has room for it"
+            if trouble := drivers.of_component(self.scene, "kube-scheduler"):
+                return trouble._replace(text=f"waits for kube-scheduler: {trouble.text}; {room}", about=[trouble.about])
+            return Cause(f"waits for the scheduler, which has said nothing of it yet; {room}", [self.pod])
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []

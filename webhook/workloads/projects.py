@@ -203,8 +203,14 @@ def _shared(obj: JSONObject) -> Iterator[PodsIn]:
 _TEMPLATE: Final = ("spec", "template")
 
 
+_TRIED: Final = frozenset({"", "admission.k8s.io"})
+"""The groups of documents whose objects nothing applies: suites of policies, which have none, and AdmissionReviews."""
+
+
 def claims_in(obj: JSONObject) -> Iterator[PodsIn]:
     """Find the objects of DRA in an object of another project: whole manifests, and templates in Grove's objects."""
+    if group_of(obj) in _TRIED:
+        return
     for steps, each in every_object({name: each for name, each in obj.items() if name != "status"}):
         if steps and is_held(each) and group_of(each) == GROUP:
             yield PodsIn(each, (((), steps),), is_known=False)

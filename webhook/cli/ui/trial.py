@@ -31,8 +31,8 @@ from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, controll
 from webhook.inventory.claims import is_pod
 from webhook.inventory.resources import container_requests
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text
+from webhook.patch import difference
 from webhook.policy.change import defaults
-from webhook.policy.change.patch import difference
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
 from webhook.report.matched import advice

@@ -17,10 +17,10 @@ from webhook.budget import BudgetExceededError, current
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.cel.types.values import Struct
 from webhook.objects import JSONObject, metadata_of, text
+from webhook.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.change.decoding import DecodingError, MutationError, expect_decodable, with_identity
 from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers, without_nulls
 from webhook.policy.change.native import Natives, check_names, configuration_of, expect_no_panic, to_json
-from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.policyset import Invocation, PolicySet
 from webhook.policy.evaluation.request import DELETE, UPDATE, Request

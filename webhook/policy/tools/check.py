@@ -29,7 +29,7 @@ from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.hints.selectors import COMMENTED, comments_in
 from webhook.objects import JSONObject
-from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
+from webhook.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import RULES, load, named_versions
