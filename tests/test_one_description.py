@@ -74,6 +74,11 @@ def test_no_type_is_described_twice() -> None:
     assert twice == {}
 
 
+def test_a_field_that_is_judged_is_not_a_row_of_the_others_too() -> None:
+    every = {each for api_version in VERSIONS for each in types(api_version)}
+    assert [(name_of(each), both) for each in every if (both := each.opaque.keys() & each.fields.keys())] == []
+
+
 def shared(one: type[Struct], other: type[Struct]) -> bool:
     """Tell whether two types have all their fields of a common one."""
     common = [base for base in one.__mro__ if base in other.__mro__ and getattr(base, "fields", None)]

@@ -171,6 +171,7 @@ def test_shortcuts_tell_what_evaluation_tells() -> None:
     shortened = [(conflict_of([each]), always_holds(each)) for each in known]
     with (
         mock.patch.object(witnesses, "_holds_for_some", is_simple),
+        mock.patch.object(witnesses, "_telling", list),
         mock.patch.object(witnesses, "_may_hold_without", return_value=True),
     ):
         evaluated = [(conflict_of([each]), always_holds(each)) for each in known]

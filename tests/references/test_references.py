@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -446,3 +447,19 @@ def test_a_selector_whose_type_doubles_again_and_again_ends_its_own_check_only()
     bound = (f"cel.bind({name}, {{{before}: {before}}}, " for before, name in zip(["1", *names], names, strict=False))
     found = found_in(device_class(f"{''.join(bound)}v69 + 1{')' * 70}"))
     assert [each["rule"] for each in found] == ["cel-selector"]
+
+
+def test_a_rule_has_only_kinds_beside_its_name() -> None:
+    assert {kind for each in every_rule().values() for kind in each.kinds if not kind[0].isupper()} == set()
+
+
+def test_the_work_grows_with_resources_and_versions_of_a_webhook_and_not_with_their_product() -> None:
+    names, versions = ["resourceclaims"] * 20_000, [f"v1beta{each}" for each in range(20_000)]
+    rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": versions, "resources": names}
+    configuration = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    before = process_time()
+    found = found_in(json.dumps({**configuration, "webhooks": [{"rules": [rule]}]}))
+    assert [each["message"] for each in found] == [
+        "the API server does not call the webhook for resourceclaims in v1, which it serves"
+    ]
+    assert process_time() - before < 5

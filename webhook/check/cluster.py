@@ -19,6 +19,7 @@ from webhook.problem import ERROR, Path, Problem
 from webhook.report.model import Report
 
 if TYPE_CHECKING:
+    from webhook.check.judge import Refusals
     from webhook.cluster.live import Server
     from webhook.documents.stored import ObjectFilter
 
@@ -165,21 +166,24 @@ def not_found(what: str, sources: Sequence[str | Server]) -> str:
 
 def take_each(
     documents: Iterable[Piece],
-    is_refused: Callable[[Document, list[Finding]], bool],
+    refusals: Refusals,
     take: Callable[[Document], object],
     report: Report,
 ) -> None:
     """Take the manifests that the API server accepts; report the others, which can never exist.
 
     Args:
-        is_refused: Tells whether the API server refuses one, and finds its errors and the fields that are dropped.
+        refusals: Finds why the API server refuses one, and which of its fields are dropped, which is reported, too.
         take: Takes one; raises MalformedError if it cannot be decoded.
     """
     for document in readable(documents, report.findings):
         with guarded(document, report.findings):
+            findings = refusals(document)
+            report.findings += findings
+            if any(each.problem.level == ERROR for each in findings):
+                continue
             try:
-                if not is_refused(document, report.findings):
-                    take(document)
+                take(document)
             except MalformedError as error:
                 report.findings.append(malformed(error, document, _DETAILS))
 

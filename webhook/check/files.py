@@ -401,7 +401,7 @@ class _Validation:
             self._put(waiting.at, waiting.document.source, [failed(error, waiting.document)])
 
     def _in_turn(self, waiting: _Waiting) -> None:
-        """Judge an object, unless its file has too many findings, or no device class gives a pod without claims any."""
+        """Judge an object, unless its file has too many findings, or it is a pod that gets no devices."""
         document = waiting.document
         if document.source in self._full:
             self._references.note(document, "", Judgement(None, accepted=False))

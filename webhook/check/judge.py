@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook import formats
@@ -435,8 +436,8 @@ def _planner(document: Document) -> Planner:
     return Planner({document.source: document.file.text}, [document])
 
 
-Refusals = Callable[[Document, list[Finding]], bool]
-"""Finds the API server's refusals of a manifest, in the order of the text."""
+Refusals = Callable[[Document], list[Finding]]
+"""Finds why the API server refuses a manifest, and which fields it drops, in the order of the text."""
 
 
 def refusing(
@@ -446,9 +447,7 @@ def refusing(
     gates: Mapping[str, bool] | None,
     namespace: str = "default",
 ) -> Refusals:
-    """Return what tells whether the API server refuses a manifest.
-
-    It reports why, as ``draguard validate`` does, and which fields are dropped, as their feature gates are off.
+    """Return what finds errors, and fields whose feature gates are off, as ``draguard validate`` does.
 
     Args:
         documents: The manifests, including Namespaces.
@@ -460,15 +459,15 @@ def refusing(
     for each in (*cluster.all("Namespace"), *(each.data for each in documents if isinstance(each, Document))):
         namespaces.note(each)
 
-    def is_refused(document: Document, findings: list[Finding]) -> bool:
+    def refusals(document: Document) -> list[Finding]:
         obj = document.data
         if is_pod_without_claims(obj):
-            return False
+            return []
         labels = namespaces.labels_around(obj)
         outcome = review(obj, kubernetes=release, feature_gates=gates, namespace_labels=labels, beyond_decoding=True)
-        problems = [each for each in outcome.problems if each.level == ERROR or each.rule == GATE_OFF]
-        located = [_located(_advised(each, obj), document, release) for each in problems[:MOST_FINDINGS]]
-        findings += by_place(located, ())
-        return any(each.level == ERROR for each in problems)
+        errors = (each for each in outcome.problems if each.level == ERROR)
+        dropped = (each for each in outcome.problems if each.level != ERROR and each.rule == GATE_OFF)
+        told = islice(chain(errors, dropped), MOST_FINDINGS)
+        return by_place((_located(_advised(each, obj), document, release) for each in told), ())
 
-    return is_refused
+    return refusals

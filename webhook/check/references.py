@@ -146,7 +146,7 @@ class _Neighbours:
 
     def __init__(self) -> None:
         self._places: defaultdict[str, set[str]] = defaultdict(set)
-        """The directories that hold manifests, by kind; of classes, the files."""
+        """The directories of manifests, by kind; of classes, the files."""
         self._added: list[tuple[str, str, Callable[[Inventory], object]]] = []
         """The added objects in their order: the directory, the kind, and a function that adds them to an inventory."""
         self._inventories: dict[frozenset[str], Inventory] = {}
@@ -536,12 +536,8 @@ def _views(
     """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
     about = identity(obj)
     steps = pod_template(obj)
-    if about.kind in WEBHOOKS:
-        yield obj, about.kind, Path
-        return
-    if steps is None and (
-        about.kind in ("Role", "ClusterRole", "ResourceQuota") or find(obj.get("apiVersion"), obj.get("kind"))
-    ):
+    has_rules = about.kind in ("Role", "ClusterRole", "ResourceQuota", *WEBHOOKS)
+    if steps is None and (has_rules or find(obj.get("apiVersion"), obj.get("kind"))):
         yield newest(obj), about.kind, Path
         return
     if steps is None:

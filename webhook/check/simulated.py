@@ -285,12 +285,11 @@ def prepare(
         UsageError: There is nothing to simulate, or an option names what is not there.
     """
     namespace, stated, gates = arguments.namespace or DEFAULT_NAMESPACE, str(settings), dict(settings.stated) or None
-    refused = refusing(documents, inventory, stated, gates, namespace)
-
-    given_ones = [each for each in documents if isinstance(each, Unreadable) or isinstance(each.data, dict)]
-    data = (each.data for each in given_ones if isinstance(each, Document))
+    refusals = refusing(documents, inventory, stated, gates, namespace)
+    manifests = [each for each in documents if isinstance(each, Unreadable) or isinstance(each.data, dict)]
+    data = (each.data for each in manifests if isinstance(each, Document))
     given = _Given(inventory, Templates(in_namespace(each, namespace) for each in data), stated, gates)
-    take_each(given_ones, refused, lambda document: given.add(in_namespace(document.data, namespace)), report)
+    take_each(manifests, refusals, lambda document: given.add(in_namespace(document.data, namespace)), report)
     if report.errors:
         return None
     for each in given.workloads if arguments.fit else ():

@@ -161,7 +161,7 @@ def _rows(query: Question, fleet: Fleet, not_used: Mapping[int, str]) -> list[De
 
 
 def _objects(
-    documents: Iterable[Piece], refused: Refusals, inventory: Inventory, report: Report
+    documents: Iterable[Piece], refusals: Refusals, inventory: Inventory, report: Report
 ) -> list[tuple[str, JSONObject]]:
     found = []
 
@@ -172,7 +172,7 @@ def _objects(
 
     # Errors of pods do not keep claims from being matched.
     others = (each for each in documents if isinstance(each, Unreadable) or pod_template(each.data) is None)
-    take_each(others, refused, take, report)
+    take_each(others, refusals, take, report)
     return found
 
 

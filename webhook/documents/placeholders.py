@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -179,10 +180,10 @@ class Blanks:
             instead = {path: _INSTEAD[turn] for path, turn in turns.items()}
             obj = self._with(instead)
             problems = judge(obj)
-            reasons: dict[Steps, set[str]] = {path: set() for path in turns}
+            reasons = defaultdict[Steps, set[str]](set)
             for each in problems:
                 for end in range(len(each.path) + 1):
-                    reasons.get(each.path[:end], set()).add(each.reason)
+                    reasons[each.path[:end]].add(each.reason)
             for path in turns:
                 if reasons[path].isdisjoint(NOT_DECODED):
                     decoded.setdefault(path, turns[path])
@@ -225,9 +226,9 @@ class Blanks:
         for problem in problems:
             values = (own.get(each, each) for each in _texts_in(value_at(obj, problem.path), ""))
             for value in islice(dict.fromkeys((*values, *names)), _ROUNDS if whole else 0):
-                if value not in found and len(found) == _TRIED:
-                    continue
                 if value not in found:
+                    if len(found) == _TRIED:
+                        continue
                     others = judge(self._with({**instead, **dict.fromkeys(whole, value)}))
                     found[value] = {(each.rule, each.path) for each in others}
                 if (problem.rule, problem.path) not in found[value]:

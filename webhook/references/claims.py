@@ -29,10 +29,10 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     for path, name, consequence in _classes_named(claim, context):
         if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
             message = context.missing(f'DeviceClass "{name}"', consequence=consequence)
-            known = [each for _, each in context.inventory.names("DeviceClass")]
-            advice = context.or_in_cluster(in_place(name, known, "device classes", "deviceClassName"))
-            if brought := context.how_to_get(name):
-                advice = Advice(brought)
+            advice = Advice(context.how_to_get(name))
+            if not advice.hint:
+                known = [each for _, each in context.inventory.names("DeviceClass")]
+                advice = context.or_in_cluster(in_place(name, known, "device classes", "deviceClassName"))
             yield finding(path, message, advice if claim["kind"] in CLAIMS else advice.hint)
 
 

@@ -227,8 +227,8 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
     """
     named = ((*each, name) for each in containers_of(pod) for name in container_requests(each[1]))
     for path, container, name in named:
-        is_meant = is_extended(name) or is_implicit(name)
-        if not is_meant or context.extended.has(name) or name in context.of_nodes:
+        may_be_provided = is_extended(name) or is_implicit(name)
+        if not may_be_provided or context.extended.has(name) or name in context.of_nodes:
             continue
         classes, nodes = (context.inventory.all(kind) for kind in ("DeviceClass", "Node"))
         known = [stated for each in classes if (stated := text(each, "spec", "extendedResourceName"))]

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 SELECTING: Final = (*CLAIMS, "DeviceClass")
 """The kinds that select devices."""
+WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+"""The kinds that state which webhooks the API server calls."""
 _BYTES: Final = 16 << 20
 """How many bytes are cached of claims, and of pods."""
 _PROBLEM: Final = 1_000
@@ -38,7 +40,6 @@ _PLAIN: Final = 2
 """The format of marshal in which equal values have equal bytes: later ones contain back references."""
 _NAMES_A_CLAIM: Final = b"resourceClaimName"
 """A field of pods: whose claim it is, and who uses it, depends on their names."""
-
 
 Lookup = tuple[str, Path]
 """The kind of an object that is not looked up, and the field that names it."""
@@ -94,9 +95,6 @@ class Alike:
 def pool_of(each: JSONObject) -> tuple[str, str]:
     """Return the driver and the name of a slice's pool."""
     return text(each, "spec", "driver"), text(each, "spec", "pool", "name")
-
-
-WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
 class Context:
@@ -279,8 +277,8 @@ class Context:
     def how_to_get(self, class_name: str) -> str:
         """Say which driver brings a device class; empty if unknown."""
         driver = self.driver_of_class(class_name)
-        chart = "with the part of its chart for these devices"
-        return f"driver {driver} brings this class: install the driver, {chart}" if driver else ""
+        how = "install the driver, with the part of its chart for these devices"
+        return f"driver {driver} brings this class: {how}" if driver else ""
 
     def is_shared(self, name: str) -> bool:
         """Tell whether the devices of a class are meant to be used by several pods."""
@@ -304,7 +302,7 @@ class ReferenceRule(NamedTuple):
         needs: The kinds; the rule applies if one of them is known. If empty, it always applies.
         level: The level of its findings.
         beside_devices: Whether it applies only where devices are known.
-        without_devices: Whether it applies only where none are known, which tell more.
+        without_devices: Whether it applies only where no devices are known, as known devices tell more.
         of_reads: Whether each finding is about one read of an expression, so that those about other reads stand, too.
         of_field: Whether its findings are about one field, and hold whatever the object's other fields are.
         part: The field of a claim's devices, or of a class's spec, without which it finds nothing; empty for none.

@@ -6,32 +6,28 @@ from collections.abc import Iterator
 
 from webhook.inventory import DRA
 from webhook.objects import JSONObject, placed, text, texts
-from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, Resource
+from webhook.policy.manifest.kinds import GroupVersionKind, Kinds
 from webhook.problem import Problem
 from webhook.references.rules import WEBHOOKS, Context, finding, rule
 
 
-@rule("webhook-not-called", *WEBHOOKS)
+@rule(*WEBHOOKS)
 def webhook_not_called(configuration: JSONObject, context: Context) -> Iterator[Problem]:
-    """The rules of a webhook name a resource of DRA in versions that leave out those of a cluster.
+    """The rules of a webhook name a resource of DRA, and leave out versions in which the cluster serves it.
 
-    By default the API server calls a webhook for a request in another version, too (matchPolicy: Equivalent), if the
-    cluster serves the version that a rule names; with matchPolicy: Exact it does not. From Kubernetes 1.34 on only v1
-    is on by default.
+    By default (matchPolicy: Equivalent) the API server calls a webhook for requests in all versions if the cluster
+    serves one that a rule names; with matchPolicy: Exact, only in those that are named. From Kubernetes 1.34 on, only
+    v1 is on by default.
     """
     kinds = Kinds(context.release, runtime_config=context.runtime_config)
+    served = {each.resource: kinds.versions_on(GroupVersionKind(DRA, "", each.kind)) for each in kinds.of_group(DRA)}
     for path, webhook in placed(configuration, "webhooks"):
-        named: dict[GroupVersionKind, tuple[tuple[str | int, ...], set[str]]] = {}
-        for place, each in placed(webhook, "rules"):
-            found = (kinds.kind_of(Resource(DRA, "", name)) for name in texts(each, "resources"))
-            for kind in filter(None, found if DRA in texts(each, "apiGroups") else ()):
-                named.setdefault(kind, ((*path, *place, "apiVersions"), set()))[1].update(texts(each, "apiVersions"))
-        for kind, (place, versions) in named.items():
-            on = kinds.versions_on(kind)
-            missed = [] if "*" in versions else [version for version in on if version not in versions]
+        rules = [each for each in placed(webhook, "rules") if DRA in texts(each[1], "apiGroups")]
+        for resource, on in served.items() if rules else ():
+            naming = [(place, each) for place, each in rules if resource in texts(each, "resources")]
+            versions = {version for _, each in naming for version in texts(each, "apiVersions")}
+            missed = [version for version in on if naming and versions.isdisjoint((version, "*"))]
             if missed and (missed == on or text(webhook, "matchPolicy") == "Exact"):
-                resource, where = kinds.resource_of(kind).resource, ", ".join(missed)
-                message = (
-                    f"the API server does not call the webhook for {resource} in {where}, in which a cluster has them"
-                )
-                yield finding(place, message, f"add {where}", "Unknown")
+                where = ", ".join(missed)
+                message = f"the API server does not call the webhook for {resource} in {where}, which it serves"
+                yield finding((*path, *naming[0][0], "apiVersions"), message, f"add {where}", "NotCalled")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from importlib import import_module
-from itertools import islice
+from itertools import accumulate, islice
 from math import inf
 from operator import itemgetter
 from typing import Any, ClassVar, Final
@@ -364,7 +364,8 @@ class CompiledStruct:
                 )
             if each is not None:
                 known[name] = each
-        return known | {name: value[name] for name in self.opaque if value.get(name)}
+        known |= {name: value[name] for name in self.opaque if value.get(name)}
+        return known
 
     def finds_declaratively(self, problem: Problem) -> bool:
         """Tell whether a finding in the struct comes from a declarative rule, where these decide."""
@@ -728,17 +729,15 @@ def merged(
     """
     if not of_rules:
         return found
-    from heapq import merge  # most objects are valid
-
     before = struct.before if before is None else before
     fields = [(before.get(problem.rule), problem) for problem in of_rules]
     last = [problem for field, problem in fields if field is None]
     placed = [(_place(problem, struct, field), problem) for field, problem in fields if field is not None]
     if not placed:
         return [*found, *last]
-    in_fields = ((_place(problem, struct), problem) for problem in found)
     # Each comes before the first one in a later place; found ones keep their order, the walk's.
-    ordered = merge(in_fields, sorted(placed, key=itemgetter(0)), key=itemgetter(0))
+    reached = accumulate((_place(problem, struct) for problem in found), max)
+    ordered = sorted([*zip(reached, found, strict=True), *placed], key=itemgetter(0))
     return [*(problem for _, problem in ordered), *last]
 
 

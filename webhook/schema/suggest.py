@@ -197,7 +197,7 @@ def _nested(around: _Struct, place: str, name: str) -> Fix | None:
 def _declared(struct: CompiledStruct, name: str) -> Field | None:
     """Find a field of a struct in any release."""
     types = (struct.type, *(inner.type for inner in struct.inlined))
-    known = ({**type_.opaque, **type_.fields} for type_ in types)
+    known = (fields for type_ in types for fields in (type_.fields, type_.opaque))
     return next((fields[name] for fields in known if name in fields), None)
 
 

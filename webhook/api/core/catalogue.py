@@ -282,11 +282,10 @@ def type_of(api_version: str, name: str) -> type[Struct]:
         if token.startswith("+"):
             version, _, part = token[1:].rpartition(".")
             inner = type_of(version or api_version, part)
-            fields |= {each: _qualified(of, inner.package) if version else of for each, of in inner.fields.items()}
+            fields |= {each: _qualified(field, inner.package) for each, field in inner.fields.items()}
             embedded |= {each: ".".join(filter(None, (part, inner.embedded.get(each)))) for each in inner.fields}
         else:
-            field, declared_field = _field(token, api_version, judged)
-            fields[field] = declared_field
+            fields |= [_field(token, api_version, judged)]
     bases: tuple[type[Struct], ...] = (Struct,)
     if head.startswith("*"):
         from webhook.api.core.meta import Object, PlainObject  # parts of pods need no kinds
@@ -352,10 +351,10 @@ def _field(token: str, api_version: str, judged: _Judged) -> tuple[str, Field]:
 
 
 def _qualified(field: Field, package: str) -> Field:
-    """Return a field that a struct of another package embeds: its type has its own package in its name."""
+    """Return a field that a struct embeds, perhaps of another package: the name of its type has its own."""
     if isinstance(field, Array):
         return field.but(item=_qualified(field.item, package))
-    return field.but(go=f"{package}.{field.go}") if isinstance(field, Text) and field.go[:1].isupper() else field
+    return field.but(go=field.type_name(package)) if isinstance(field, Text) else field
 
 
 def _typed(type_: str, api_version: str, common: dict[str, Any]) -> Field:

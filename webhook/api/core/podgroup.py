@@ -55,8 +55,8 @@ class PodGroupSpec(Struct):
 
     podGroupTemplateRef = Anything("The template of a Workload from which the group was made.", until=36)
     workloadRef = Anything("The Workload, and its template, from which the group was made.", since=37)
-    parentCompositePodGroupName = Text("The group of groups that it belongs to.", since=37, gate="CompositePodGroup")
-    preemptionPolicy = Text("Whether it preempts others.", since=37, gate="PodGroupPreemptionPolicy")
+    parentCompositePodGroupName = Text("The CompositePodGroup that it belongs to.", since=37, gate="CompositePodGroup")
+    preemptionPolicy = Text("Whether its pods preempt others.", since=37, gate="PodGroupPreemptionPolicy")
     resourceClaims = Array(
         Nested(PodGroupResourceClaim),
         "The claims that the group's pods share.",

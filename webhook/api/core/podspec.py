@@ -140,7 +140,7 @@ class PodSpec(V1Struct):
         since=36,
         gate="GenericWorkload",
     )
-    evictionResponders = Anything("Who reacts to requests to evict the pod.", since=37, gate="EvictionRequestAPI")
+    evictionResponders = Anything("The responders to requests to evict the pod.", since=37, gate="EvictionRequestAPI")
     schedulingGates = Array(
         Nested(PodSchedulingGate),
         "The gates that must be removed before the pod is scheduled.",

@@ -25,17 +25,7 @@ from webhook.problem import (
     required,
 )
 from webhook.release import Release
-from webhook.schema import (
-    MAIN,
-    OLDEST,
-    UPDATE,
-    Anything,
-    Bool,
-    Nested,
-    View,
-    check,
-    transition,
-)
+from webhook.schema import MAIN, OLDEST, UPDATE, Anything, Bool, Nested, View, check, transition
 
 
 class PodTemplateSpec(V1Struct):

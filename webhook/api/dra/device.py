@@ -23,17 +23,7 @@ from webhook.api.dra.names import (
 from webhook.api.dra.taints import DeviceTaint
 from webhook.formats.quantities import Quantity as Value
 from webhook.formats.quantities import whole_quantity, wrapped
-from webhook.problem import (
-    Path,
-    Problem,
-    duplicate,
-    forbidden,
-    invalid,
-    not_found,
-    refused,
-    required,
-    too_many,
-)
+from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_found, refused, required, too_many
 from webhook.schema import (
     CHANGED,
     IN_PLACE,
