@@ -55,6 +55,12 @@ def test_one_valid_claim_needs_no_heavy_module_and_nothing_of_others(
     assert len(own(modules)) <= MOST
 
 
+def test_constraints_need_no_allocator(tmp_path: Path) -> None:
+    constraint = "    constraints:\n    - {distinctAttribute: gpu.example.com/uuid}\n"
+    (tmp_path / "claim.yaml").write_text(f"{CLAIM_V1}{constraint}", encoding="utf-8")
+    assert "webhook.allocation" not in imported("validate", tmp_path / "claim.yaml")
+
+
 @each_row("driver", "cats.example.com", "gpu.nvidia.com")
 def test_a_selector_needs_few_modules(driver: str, tmp_path: Path) -> None:
     file = tmp_path / "claim.yaml"

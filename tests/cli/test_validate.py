@@ -621,6 +621,16 @@ class TestOld:
             assert "--subresource status" in found["hint"]
         assert [each["rule"] for each in findings("validate", "--old", old, "--subresource", "status", new)] != []
 
+    def test_what_a_status_keeps_of_the_old_state_may_be_missing_in_the_new_one(self, write: Write) -> None:
+        spec = (
+            "{driver: d.test, nodeName: node-1, pool: {name: a, generation: 1, resourceSliceCount: 1}, devices: [%s]}"
+        )
+        stated = f"apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {{name: a}}\nspec: {spec}\n"
+        folder = write(old=stated % "{name: a}, {name: b}, {name: b}", new=stated % "{name: a}")
+        states = ("--old", folder / "old.yaml", folder / "new.yaml")
+        (found,) = findings("validate", "--subresource", "status", *states)
+        assert (found["rule"], found["field"]) == ("duplicate", "spec.devices[2]")
+
     def test_a_status_needs_an_old_state(self, write: Write) -> None:
         said = usage_error("validate", "--subresource", "status", write(new=CLAIM))
         assert "--subresource status judges updates: give the earlier state with --old" in said

@@ -160,6 +160,16 @@ def test_a_template_is_missed_only_where_all_files_can_be_read_and_others_of_its
     assert note in draguard("validate", tmp_path).out
 
 
+@each_row(("own", "has_errors"), ("", False), (device_class().replace("[]", "[{}]"), True))
+def test_objects_with_errors_are_mentioned_where_there_are_any(own: str, has_errors: bool) -> None:
+    held = json.dumps(yaml.safe_load(device_class().rpartition("---")[0]))
+    work = f"apiVersion: work.open-cluster-management.io/v1\nkind: ManifestWork\nspec: {{manifests: [{held}]}}\n---\n"
+    asking = claim_of("requests: [{name: gpu, exactly: {deviceClassName: other}}]")
+    out = draguard("validate", "-", stdin=f"{work}{own}{asking}".encode()).out
+    assert ("the manifests have no such objects without errors" in out) == has_errors
+    assert "the manifests have no such objects" in out
+
+
 @each_row(
     ("known", "is_meant"), (["dev-one-gpu"], True), (["one-gpu-staging"], True), (["a-one-gpu", "b-one-gpu"], False)
 )

@@ -127,6 +127,18 @@ class TestPathsThatUsersAdd:
         warned, refused = ([line for line in each.splitlines() if "did you mean" in line] for each in outputs)
         assert warned == refused != []
 
+    def test_hints_have_the_paths_of_the_object(self) -> None:
+        pod = {"containers": [{**CONTAINER, "nodeSelector": {"a": "b"}}], "resourceClaims": SPEC["resourceClaims"]}
+        hints = [each.hint for each in problems_of("example.com/v1", "Trainer", {"spec": {"pod": pod}})]
+        assert 'did you mean "spec.pod.nodeSelector"?' in hints
+
+    def test_what_is_found_in_an_object_that_cannot_be_decoded_has_advice(self) -> None:
+        container = {"name": "main", "image": 5, "resources": {"claims": [{"name": "A_b"}]}}
+        claims = [{"name": "A_b", "resourceClaimTemplateName": "one-gpu"}]
+        pod = {"containers": [container], "resourceClaims": claims}
+        manifest = dump([workload("example.com/v1", "Trainer", {"spec": {"pod": pod}})]).encode()
+        assert 'did you mean "a-b"?' in draguard("validate", "-", stdin=manifest).out
+
     def test_the_configuration_does_the_same(self, tmp_path: Path) -> None:
         configuration = tmp_path / ".draguard.yaml"
         configuration.write_text('podTemplates: {example.com/Trainer: ["spec.pods[].template"]}', encoding="utf-8")

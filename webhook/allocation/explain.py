@@ -142,7 +142,7 @@ class Funnel:
         self._common = Common(view) if view.variant.features.CompatibilityGroups else None
         if (ask, key) not in known:
             looks = map(self._looks, range(len(view.devices)))
-            known[ask, key] = [next((step, why) for step, why, is_so in each if is_so) for each in looks]
+            known[ask, key] = [next(exclusion for exclusion, is_so in each if is_so) for each in looks]
         self._exclusions = known[ask, key]
         self._depths = [STEPS.index(step) for step, _ in self._exclusions]
         """The number of steps that each device passes."""
@@ -153,22 +153,22 @@ class Funnel:
         self.least = max(1, self.counts["selected"]) if self.wanted is None else self.wanted
         """The number of devices that it wants; for all devices, those that it selects, and at least one."""
 
-    def _looks(self, index: int) -> Iterator[tuple[str, str, object]]:
+    def _looks(self, index: int) -> Iterator[tuple[Exclusion, object]]:
         """Yield what may rule out a device by itself, the constraints of the claim aside, and whether it does."""
         ask, view, content = self.ask, self.view, self.content(index)
-        yield "seen", "elsewhere", view.matches is not None and view.matches[index] is not True
+        yield ("seen", "elsewhere"), view.matches is not None and view.matches[index] is not True
         first = ask.chooser.first_false(content)
-        yield "ofClass", "class", first and first.of_class
-        yield "selected", "selector", first
-        yield "selected", "node", ask.chooser.choose(content) is not True
+        yield ("ofClass", "class"), first and first.of_class
+        yield ("selected", "selector"), first
+        yield ("selected", "node"), ask.chooser.choose(content) is not True
         if ask.is_all:  # it does not want those with too little capacity
-            yield "selected", "capacity", self._lacks_capacity(index, is_unused=view.variant.all_includes_used)
-        yield "free", "in use", not ask.is_admin and view.taken >> index & 1
-        yield "free", "in use", ask.is_all and self._lacks_capacity(index)
-        yield "tolerated", "taint", view.variant.features.DeviceTaints and not ask.tolerates(content)
-        yield "enough", "capacity", self._lacks_capacity(index)
-        yield "enough", "counters", self._lacks_counters(index)
-        yield "constrained", "", True
+            yield ("selected", "capacity"), self._lacks_capacity(index, is_unused=view.variant.all_includes_used)
+        yield ("free", "in use"), not ask.is_admin and view.taken >> index & 1
+        yield ("free", "in use"), ask.is_all and self._lacks_capacity(index)
+        yield ("tolerated", "taint"), view.variant.features.DeviceTaints and not ask.tolerates(content)
+        yield ("enough", "capacity"), self._lacks_capacity(index)
+        yield ("enough", "counters"), self._lacks_counters(index)
+        yield ("constrained", ""), True
 
     def depths(self) -> Iterator[tuple[Device, int]]:
         """Yield each device of the node, with the number of steps that it passes."""

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
+from webhook.inventory.claims import DISTINCT_FROM_ALL_SINCE
 from webhook.release import Release
 
 STABLE: Final = "stable"
@@ -20,8 +21,6 @@ RECORDED: Final = Release(36)
 """The newest release whose allocator is followed."""
 RECORDED_PATCH: Final = 2
 """The patch release of its recordings."""
-DISTINCT_FROM_ALL_SINCE: Final = 37
-"""From this release on, ``distinctAttribute`` compares a device with all before it, not only the last of a request."""
 _LATEST: Final = 37
 """Changes in this release follow its sources; none of its allocators was recorded."""
 MISSING_SELECTS_NOTHING_SINCE: Final = 38

@@ -173,7 +173,7 @@ def take_each(
     """Take the manifests that the API server accepts; report the others, which can never exist.
 
     Args:
-        refusals: Finds why the API server refuses one, and which of its fields are dropped, which is reported, too.
+        refusals: Finds why the API server refuses one, and which fields it drops from one that it accepts.
         take: Takes one; raises MalformedError if it cannot be decoded.
     """
     for document in readable(documents, report.findings):

@@ -271,6 +271,7 @@ class References:
         if self._namespace != DEFAULT_NAMESPACE:
             obj = in_namespace(obj, self._namespace)
         if not judgement.accepted:
+            self._refused.add(identity(obj).kind)
             self._note_name(obj, document.source)
             self._unlooked.partly.add((document.source, document.index, document.within))
             errors = None if findings is None else _spoiled(findings)
@@ -282,7 +283,7 @@ class References:
             self._inventory.hold(obj)
             or pod_template(obj) is not None
             or obj.get("kind") in WEBHOOKS
-            or self._makes_pods(obj, document.source)
+            or self._is_about_claims(obj, document.source)
         ):
             self._documents[id(document)] = _Noted(document, obj, release, is_filled=is_filled)
             if self._neighbours:
@@ -307,8 +308,8 @@ class References:
             self._extended[release] = ExtendedResources(classes, minor, is_on="DRAExtendedResource" in on)
         return any(map(self._extended[release].provides, qualified(document.data)))
 
-    def _makes_pods(self, obj: JSONObject, file: str) -> bool:
-        """Tell whether an object of another project makes pods; record the templates that are made for it."""
+    def _is_about_claims(self, obj: JSONObject, file: str) -> bool:
+        """Tell whether an object of another project holds claims or makes pods; record the names that pods may use."""
         if find(obj.get("apiVersion"), obj.get("kind")):
             return False
         from webhook.workloads import claims_in, made_templates, pods_in, used_by  # few objects need it
@@ -332,13 +333,9 @@ class References:
         """Record the name of a manifest, so that references to it are not reported, too."""
         about = identity(obj)
         if about.name and about.kind in CLAIMS:
-            name = about.kind, about.name, namespace_of(obj), ""
-        elif about.name and about.kind in {"DeviceClass", _SLICE}:
-            name = about.kind, about.name, "", text(obj, "spec", "driver")
-        else:
-            return
-        self._refused.add(name[0])
-        self._note(file, *name)
+            self._note(file, about.kind, about.name, namespace_of(obj))
+        elif about.name and about.kind in {_CLASS, _SLICE}:
+            self._note(file, about.kind, about.name, "", text(obj, "spec", "driver"))
 
     def _note(self, file: str, kind: str, name: str, namespace: str, driver: str = "") -> None:
         self._inventory.note(kind, name, namespace, driver)
@@ -533,7 +530,7 @@ def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release,
 def _views(
     obj: JSONObject, locations: Locations | None, namespace: str
 ) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
-    """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
+    """Return the views of an object for rules, with their places: itself, in the newest version, or what it holds."""
     about = identity(obj)
     steps = pod_template(obj)
     has_rules = about.kind in ("Role", "ClusterRole", "ResourceQuota", *WEBHOOKS)

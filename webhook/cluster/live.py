@@ -105,9 +105,11 @@ class Kubectl:
     def _output(self, arguments: Sequence[str], most: int) -> bytes:
         # In a session of its own, it could not ask at the terminal how to log in.
         is_asking = bool(sys.stdin and sys.stdin.isatty())
-        ways: dict[str, Any] = {"is_asking": is_asking, "most": most, "seconds": SECONDS, "hear": self._hear}
+        command = [*self._command, *arguments]
         try:
-            code, out, errors = finished([*self._command, *arguments], self._tick, **ways)
+            code, out, errors = finished(
+                command, self._tick, is_asking=is_asking, most=most, seconds=SECONDS, hear=self._hear
+            )
         except OSError as error:
             raise ClusterError(f"{self._command[0]}: {error.strerror}") from error
         except TooLongError as error:

@@ -73,11 +73,11 @@ def _speaker(answer: str) -> Component | None:
     return components()[min(firsts)[1]] if firsts else None
 
 
-def told(answer: str) -> Iterator[tuple[Component, list[tuple[str, str]], str, str]]:
-    """Yield what components say in an answer: the one that it comes from, then those that it quotes.
+def answers_in(answer: str) -> Iterator[tuple[Component, list[tuple[str, str]], str, str]]:
+    """Yield an answer, then the answers that it quotes, each within the one before.
 
-    Returns:
-        The component, meaning and cure of each of its texts, the answer, and the answer that this quotes.
+    Yields:
+        The component, the meaning and cure of each of its texts, the answer, and the answer that this quotes.
     """
     for _ in range(_QUOTED_MAX):
         if (component := _speaker(answer)) is None:
@@ -105,7 +105,7 @@ def _said_by(component: Component, answer: str) -> tuple[list[tuple[str, str]], 
 def cures(answer: str) -> list[str]:
     """Say what to do about a text of a component, such as the words of an event; nothing if the text is not known."""
     found: list[str] = []
-    for component, said, *_ in told(answer[:LONGEST]):
+    for component, said, *_ in answers_in(answer[:LONGEST]):
         if component.name == _SCHEDULER:  # whose reasons are found by a simulation
             break
         own = [] if said == list(component.general) else [cure for _, cure in said if cure]

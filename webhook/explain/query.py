@@ -14,7 +14,7 @@ from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.drivers import built_in, text_of
 from webhook.explain import text
-from webhook.explain.components import API_SERVER, LONGEST, told
+from webhook.explain.components import API_SERVER, LONGEST, answers_in
 from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules, unjudged, within
 from webhook.explain.text import counterpart, example, gated, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
@@ -385,11 +385,11 @@ def _of_rules(answer: str, kubernetes: str | None) -> list[str]:
     shared: dict[str, int] = {}
     for name, texts_of_rule in _texts_of_rules().items():
         for said in texts_of_rule if name in known else ():
+            if len(said) < _ENOUGH and len(asked) > len(said):
+                continue  # a short text, such as "not found", is in many answers
             matcher.set_seq1(said)
             run = matcher.find_longest_match()
             length, words = (sum(word != _ANY for word in each) for each in (said[run.a : run.a + run.size], said))
-            if len(said) < _ENOUGH and len(asked) > len(said):
-                continue  # a short text, such as "not found", is in many answers
             if run.size >= min(_ENOUGH, len(said)) and length >= min(_ENOUGH, words or _ENOUGH):
                 shared[name] = max(length, shared.get(name, 0))
     found = [name for name, length in shared.items() if length == max(shared.values())]
@@ -445,7 +445,7 @@ def _words(message: str) -> list[str]:
 
 def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
     """Yield what the component says from which an answer comes, then the same for the answer that it quotes."""
-    for component, said, part, quoted in told(answer):
+    for component, said, part, quoted in answers_in(answer):
         is_api_server = component.name == API_SERVER
         if is_api_server and (unserved := _unserved(part, kubernetes)):
             yield of_component(component.name, [unserved])

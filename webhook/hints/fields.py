@@ -148,7 +148,7 @@ def _repeated(problem: Problem, obj: Any) -> Advice:
     around, place = value_at(obj, problem.path[:-1]), problem.path[-1]
     if place == "name":
         return Advice(_CALLED.format(text(around, "name")))
-    if not isinstance(around, list) or not isinstance(place, int):
+    if not isinstance(around, list) or not isinstance(place, int) or place >= len(around):  # in the old object
         return Advice()
     if around[place] in around[:place]:
         is_reference = not isinstance(around[place], dict) or problem.rule == "container-claims"

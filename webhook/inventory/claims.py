@@ -36,6 +36,8 @@ _SCHEDULING: Final = "scheduling.k8s.io"
 """The API group of PodGroups."""
 _DELETED: Final = "the claim was made for the pod, and is not among the cluster's objects: was it deleted, or left out?"
 CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
+DISTINCT_FROM_ALL_SINCE: Final = 37
+"""From this release on, ``distinctAttribute`` compares a device with all before it, not only the last of a request."""
 
 
 class Consumer(NamedTuple):

@@ -30,10 +30,7 @@ OF_OTHERS: Final = (
     Known(KUEUE, "Workload", "workloads", namespaced=True, versions={"v1beta2": ALWAYS, "v1beta1": ALWAYS}),
 )
 """The kinds that are not Kubernetes' own."""
-OPTIONAL: Final = {
-    *("podgroups", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
-    *("workloads", _WORKLOADS),
-}
+OPTIONAL: Final = {"podgroups", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "workloads", _WORKLOADS}
 """The resources that few clusters serve by default."""
 
 

@@ -9,7 +9,7 @@ from webhook.drivers import Profile, built_in
 from webhook.grouping import by_key
 from webhook.hints.names import in_expression, in_place, listed, renamed
 from webhook.inventory import CLAIMS, devices_path
-from webhook.inventory.claims import ClaimRequest, is_about
+from webhook.inventory.claims import DISTINCT_FROM_ALL_SINCE, ClaimRequest, is_about
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, placed, text
 from webhook.problem import NOTE, Advice, Problem, Steps, value_at
 from webhook.records import NamedTuple
@@ -355,8 +355,6 @@ def distinct_of_many(claim: JSONObject, context: Context) -> Iterator[Problem]:
     Until 1.36 the scheduler's allocator keeps one value for each request (constraint.go of structured/internal), so the
     first and the third device may have the same value. Give each device its own request.
     """
-    from webhook.allocation.features import DISTINCT_FROM_ALL_SINCE  # most claims are judged without an allocator
-
     if context.release >= DISTINCT_FROM_ALL_SINCE:
         return
     for each in _constraints(claim, context, *_FIELDS):

@@ -269,21 +269,18 @@ def _hardware(name: str, value: str, device: Device) -> tuple[str, ...]:
 def _clash(first: Piece, other: Piece) -> bool:
     """Tell whether two devices of one piece of hardware can be allocated at a time."""
     one, two = first.device, other.device
-    if one is two or (one.name == two.name and one.slice.id == two.slice.id):
+    is_one_pool = one.slice.id == two.slice.id
+    if one is two or (one.name == two.name and is_one_pool):
         return False
-    numbered = ({key[0] for key in each.content.consumes} for each in (one, two))
-    is_counted = one.slice.id == two.slice.id and not set.isdisjoint(*numbered)
-    parents = [_string(each, _PARENT) for each in (one, two)]
-    types = {_string(each, "type") for each in (one, two)}
-    are_siblings = (parents[0] and parents[0] == parents[1]) or all("partition" in each for each in types)
-    is_twin = one.slice.id == two.slice.id and len(types) > 1 and _FOR_MACHINES in types
-    return not is_counted and not are_siblings and not is_twin
-
-
-def _string(device: Device, name: str) -> str:
-    """Return the first text among the attributes whose names begin so, without their domains; empty if none is."""
-    found = (text(of, "string") for key, of in device.content.attributes.items() if _bare(key).startswith(name))
-    return next(found, "")
+    texts = [{_bare(name): text(of, "string") for name, of in each.content.attributes.items()} for each in (one, two)]
+    parents = [next((value for name, value in each.items() if name.startswith(_PARENT)), "") for each in texts]
+    if parents[0] and parents[0] == parents[1]:
+        return False
+    is_counted = not set.isdisjoint(*({key[0] for key in each.content.consumes} for each in (one, two)))
+    types = {each.get("type", "") for each in texts}
+    are_parts = all("partition" in each for each in types)
+    is_twin = len(types) > 1 and _FOR_MACHINES in types
+    return not (is_one_pool and (is_counted or are_parts or is_twin))
 
 
 def _bare(name: str) -> str:

@@ -14,7 +14,18 @@ from webhook.hints.names import listed
 from webhook.inventory import controller_of
 from webhook.inventory.affinity import required, wants
 from webhook.inventory.plugins import Plugin, home_of, is_ready
-from webhook.objects import JSONObject, at, condition_of, full_name_of, items, mapping, name_of, number, text
+from webhook.objects import (
+    JSONObject,
+    at,
+    condition_of,
+    full_name_of,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    number,
+    text,
+)
 from webhook.scan.drivers import known_drivers, unpublished
 from webhook.simulation.cluster import blocking
 from webhook.simulation.workloads import is_for
@@ -165,8 +176,8 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
 
 def of_component(scene: Scene, name: str) -> Cause | None:
     """Say what is wrong with the pods of a component of the control plane; None if one is ready, or none is known."""
-    every = [each for each in scene.inventory.all("Pod") if text(each, "metadata", "labels", "component") == name]
-    troubles = [of_pod(each, scene) for each in every]  # kubeadm labels them
+    own = (each for each in scene.inventory.all("Pod") if namespace_of(each) == "kube-system")
+    troubles = [of_pod(each, scene) for each in own if text(each, "metadata", "labels", "component") == name]  # kubeadm
     return troubles[0] if troubles and all(troubles) else None
 
 

@@ -484,7 +484,7 @@ _NOT_SCALED: Final = {"cluster-autoscaler": "NotTriggerScaleUp", "karpenter": "F
 
 def not_scaled(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say why autoscalers add no node for a pod, if their last event about it does."""
-    last = {each.by: each for each in sorted(scene.events(pod), key=lambda each: each.when)}
+    last = {each.by: each for each in reversed(scene.events(pod))}
     for by, reason in _NOT_SCALED.items():
         if by in last and last[by].reason == reason:
             help_ = "".join(f"; {each}" for each in cures(last[by].words)[:1])

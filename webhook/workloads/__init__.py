@@ -205,10 +205,13 @@ def _guess(holder: JSONObject, value: JSONObject, steps: Steps) -> PodsIn | None
 
 def _holder(obj: JSONObject, steps: Steps) -> JSONObject:
     """Return the manifest around a place; an object that holds values for another namespace, as if it were there."""
-    around: list[JSONObject] = [value_at(obj, steps[:end]) for end in range(1, len(steps))]
-    held = list(filter(is_held, around))
+    part: Any = obj
+    held: JSONObject = {}
+    for step in steps[:-1]:
+        part = part[step]
+        held = part if is_held(part) else held
     if held:
-        return held[-1]
+        return held
     path = RELEASED_IN.get((group_of(obj), text(obj, "kind")), ())
     namespace = text(obj, *path) or namespace_of(obj)
     return {**obj, "metadata": {**mapping(obj, "metadata"), "namespace": namespace}}

@@ -8,11 +8,15 @@ types and controllers, as of mid-2026.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.objects import JSONObject
+from webhook.patterns import Pattern
 from webhook.problem import WARNING, Path, Problem, Steps
 from webhook.records import NamedTuple
+
+if TYPE_CHECKING:
+    import re
 
 
 class Times(NamedTuple):
@@ -260,11 +264,23 @@ class PodsIn(NamedTuple):
         """Return a problem of the manifest as one of the object."""
         path = self.place(problem.path)
         spelled = None if problem.spelled is None else self.place(problem.spelled)
-        message, hint = problem.message.replace(f'"{problem.path}"', f'"{path}"'), problem.hint
-        for root in ("spec", "template"):
-            hint = hint.replace(f'"{root}.', f'"{self.place((root,))}.')
-        level = problem.level if self.is_known else WARNING
+        message = problem.message.replace(f'"{problem.path}"', f'"{path}"')
+        level, hint = problem.level if self.is_known else WARNING, self._advice(problem.hint)
         return problem._replace(level=level, path=path, spelled=spelled, message=message, hint=hint)
+
+    def _advice(self, hint: str) -> str:
+        """Return a hint, such as ``did you mean "template.spec.nodeSelector"?``, with the paths of the object."""
+
+        def placed(match: re.Match[str]) -> str:
+            steps = (int(index) if index else name for index, name in _STEPS.findall(match[1]))
+            return f'"{self.place(steps)}"'
+
+        found = _QUOTED.sub(placed, hint)
+        return hint if found == hint else found  # which may be more than a text
+
+
+_QUOTED: Final = Pattern(r'"((?:spec|template)[.\[][^"]*)"')
+_STEPS: Final = Pattern(r"\[([0-9]{1,9})\]|([^.\[\]]+)")
 
 
 def manifest(obj: JSONObject, template: Any) -> JSONObject:
