@@ -86,7 +86,6 @@ def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     for stated in policy.without_messages:
         if not isinstance(stated.compiled, CompiledExpression):
             continue
-        before = stated.text.index(stated.compiled.checked.text)
         for field, constant in _compared(stated.compiled.checked.root, aliases):
             values = values_of[_PARTS[field]]
             if None not in values and constant.value not in values:
@@ -95,7 +94,7 @@ def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
                 only = ", ".join(map(quoted, known[:_LISTED])) + more
                 message = f"{field} is never {quoted(constant.value)}: the policy's rules match only {only}"
                 hint = did_you_mean(constant.value, known, quotes='"')
-                problem = warning("impossible-value", stated.path, message, hint, before + constant.offset)
+                problem = warning("impossible-value", stated.path, message, hint, stated.start + constant.offset)
                 # Generated policies ask for the operation, whatever their rules match.
                 yield problem._replace(level=NOTE) if _PARTS[field] == "operation" and not hint else problem
 
