@@ -417,8 +417,8 @@ class Fixing:
         changed, done = applied(before.texts, plans)
         fixed = [finding for plan in done for finding in plan.findings]
         is_ignored = _ignored(before, fixed)
-        seen = (each for each in before.findings if not is_ignored(each))
-        allowed = Counter(map(_kind, seen)) - Counter(map(_kind, fixed))
+        seen, to_go = ([each for each in found if not is_ignored(each)] for found in (before.findings, fixed))
+        allowed = Counter(map(_kind, seen)) - Counter(map(_kind, to_go))
         # Unless a fix gives other values other paths, its finding is to be gone from its place.
         is_in_place = all((fix := each.problem.fix) and fix.change in _IN_PLACE for each in fixed)
         rewritten = set(map(_place, fixed)) if is_in_place else set()

@@ -107,6 +107,23 @@ class TestForms:
         expected = POD if "again" in corrected else POD.replace(written, "      claims: [{name: gpu}]\n")
         assert fixed(broken, tmp_path=tmp_path) == expected
 
+    def test_a_finding_like_it_of_another_object_does_not_block_a_fix(self, tmp_path: Path) -> None:
+        other = POD.replace("      - name: gpu\n", "      - name: gpus\n", 1)
+        expected = POD.replace("TemplateName: gpu", 'TemplateName: "y"') + f"---\n{other}"
+        broken = expected.replace('"y"', "y").replace("      - name: gpu\n", "      - name: gpu\n" * 2, 1)
+        assert fixed(broken, tmp_path=tmp_path) == expected
+
+    @each_row(
+        ("written", "hint"),
+        ("count: 1\n        Count: 2", "count is there already: remove one of the two"),
+        ("count: 1\nSpec: {}", "spec is there already: remove one of the two"),
+    )
+    def test_a_field_beside_the_one_it_misspells_has_no_fix(self, written: str, hint: str, tmp_path: Path) -> None:
+        (tmp_path / "a.yaml").write_text(CLAIM.replace("count: 1", written), encoding="utf-8")
+        said = draguard("validate", tmp_path).out
+        assert hint in said
+        assert "fixable" not in said
+
     @each_row(("style", "indent"), ("|-\n", 14), (">-\n", 14), ("", 0), ("|\n", 14))
     def test_expressions_are_changed_where_they_are_wrong(self, style: str, indent: int, tmp_path: Path) -> None:
         right = "device.driver == 'a.b' && device.capacity['a.b'].m.compareTo(quantity('4G')) >= 0"

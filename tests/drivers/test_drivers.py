@@ -138,6 +138,19 @@ def test_what_a_driver_refuses(driver: str, parameters: Any, fault: str) -> None
     assert any(fault in each for each in faults(driver, parameters)), faults(driver, parameters)
 
 
+@each_row(
+    ("parameters", "hint"),
+    ({"kind": True}, "VfioDeviceConfig: in YAML, y, n, yes, no, on and off are booleans, too"),
+    ({"kind": 5}, "VfioDeviceConfig"),
+    ({"sharing": {}, "sharin": {}}, "sharing is there already: remove one of the two"),
+)
+def test_a_hint_is_about_what_was_written(parameters: dict[str, Any], hint: str) -> None:
+    profile = profile_of("gpu.nvidia.com")
+    assert profile
+    found = list(check_parameters(profile, nvidia(**parameters)))
+    assert [each.fix for each in found if each.hint.endswith(hint)] == [None]
+
+
 @each_row_beside("profile", "message")
 def test_a_malformed_profile_is_refused(profile: Any, message: str) -> None:
     with pytest.raises(ProfileError, match=message):

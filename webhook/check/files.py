@@ -483,7 +483,8 @@ class _Validation:
         kind = about.api_version, about.kind
         if about.kind in {"", _KUSTOMIZATION[1]} and document.source.rpartition("/")[2] in KUSTOMIZATIONS:
             kind = _KUSTOMIZATION
-            self._kustomizations += 1
+            directory = os.path.realpath(os.path.dirname(document.source))
+            self._kustomizations += directory not in self._report.selection.unrenderable
         elif not (about.kind and about.api_version) and (
             findings := _untyped(document, self._stated, all_pods=self._all_pods)
         ):
@@ -536,6 +537,7 @@ def judged(
         # Manifests are added to the objects of the cluster.
         known = cluster.copy() if versions[1:] or arguments.new_only else cluster
         reports.append(Report() if reports else first)
+        reports[-1].selection = manifests.selection
         if isinstance(old, AtRevision):
             old.render(manifests.options(stated), reports[-1])
         again = len(versions) > 1 or arguments.fix or arguments.diff

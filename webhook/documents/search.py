@@ -105,6 +105,8 @@ class Selection:
         """The paths that were left out, each with the reason."""
         self.kustomizations: list[str] = []
         """The files of kustomizations that were found in directories."""
+        self.unrenderable: set[str] = set()
+        """The real paths of directories that could not be rendered, whether they are named or not."""
         self.charts: dict[str, int] = {}
         """The directories of charts that were found, with the numbers of their templates, which are left out."""
         self._excluded = excluded
@@ -125,6 +127,7 @@ class Selection:
         """Forget what was counted, as all files are read again."""
         for each in (self.left_out, self.unread, self.kustomizations, self.charts):
             each.clear()
+        self.unrenderable.clear()
 
     def excludes(self, path: str) -> bool:
         """Tell whether a path is excluded, and count it."""

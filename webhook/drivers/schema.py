@@ -203,6 +203,7 @@ Schema = Mapping[str, Any]
 
 _DEEPEST: Final = 100
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
+_BOOLEANS: Final = "in YAML, y, n, yes, no, on and off are booleans, too"
 _LITERALS: Final = {"true": True, "false": False}
 _WHOLE: Final = Pattern(r"-?[0-9]{1,18}")
 _AT_ONCE: Final = 50
@@ -260,7 +261,8 @@ def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Viol
         yield Violation((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
     else:
         near = _meant(given, expected) if isinstance(given, str) else ""
-        hint, fix = renamed(near) if near else Advice(f"write {' or '.join(expected)}")
+        what = f"write {' or '.join(expected)}"
+        hint, fix = renamed(near) if near else Advice(f"{what}: {_BOOLEANS}" if isinstance(given, bool) else what)
         yield Violation((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
 
 
@@ -335,6 +337,8 @@ class _Walk:
             elif not (more or self._is_lenient or schema.get(_OPEN)) and ("properties" in schema or more is False):
                 near = _meant(name, missing) or _meant(name, properties)
                 hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else Advice()
+                if near and near in value:
+                    hint, fix = Advice(f"{near} is there already: remove one of the two")
                 if not path and name in _TYPE_META:
                     hint = "leave it out: the driver takes parameters without apiVersion and kind"
                 yield Violation((*path, name), f'unknown field "{name}"', hint, fix=fix)

@@ -47,7 +47,7 @@ def suggestion(root: CompiledStruct, path: Path, obj: object) -> Advice:
         return Advice(f"{history.hint}; {hint}" if history.hint else hint)
     # In Go, the fields of an attribute are called IntValue, BoolValue and so on.
     if alike := near(name, _names(struct)) or [each for each in struct.wire if name.lower() == f"{each}value"]:
-        return _renamed(struct, alike, value_at(obj, path))
+        return _renamed(struct, alike, name, value_at(obj, path[:-1]))
     if history.hint:
         within = _nearest(around[-1:], name)
         hint = f"{history.hint}; {_did_you_mean(within)}" if within else history.hint
@@ -120,9 +120,12 @@ def _did_you_mean(*names: str) -> str:
     return f"did you mean {quoted}?"
 
 
-def _renamed(struct: CompiledStruct, alike: Sequence[str], value: object) -> Advice:
-    """Suggest a field of a similar name, with a fix unless it cannot hold what was submitted."""
-    name = alike[0]
+def _renamed(struct: CompiledStruct, alike: Sequence[str], wrong: str, beside: object) -> Advice:
+    """Suggest a field of a similar name, with a fix unless it is there, or cannot hold what was submitted."""
+    name, fields = alike[0], beside if isinstance(beside, dict) else {}
+    if name in fields:
+        return Advice(f"{name} is there already: remove one of the two")
+    value = fields.get(wrong)
     is_several = isinstance(value, dict | list) and not holds_one(value, name)
     if is_several and isinstance(_declared(struct, name), Scalar):
         what = "map" if isinstance(value, dict) else "list"

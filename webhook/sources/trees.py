@@ -23,6 +23,8 @@ _SHOWN: Final = 8
 """How many of the sources that are not rendered are named for each reason."""
 _LONGEST: Final = 300
 """The most characters of a reason."""
+_REMOTE: Final = "it has resources that are on other machines, or missing"
+_LATE: Final = f"rendering all of them takes more than {SECONDS:g} seconds"
 _DEFAULT_NAMESPACE: Final = RenderOptions().namespace
 _OF_CHARTS: Final = (CHART, "requirements.yaml", "values")
 """The beginnings of the names of files that a chart is rendered from, besides templates and subcharts."""
@@ -90,6 +92,8 @@ class _Trees:
         """Note why a chart or kustomization is not rendered."""
         self._unrendered.setdefault(cut(reason, _LONGEST), []).append(bare(path))
         self._directories.add(os.path.realpath(path))
+        if reason not in {_REMOTE, _LATE}:
+            self._selection.unrenderable.add(os.path.realpath(path))
 
     def cover(self, directory: str, inputs: Inputs | None = None) -> None:
         """Leave out the files that a chart or kustomization is rendered from."""
@@ -145,9 +149,9 @@ class _Trees:
         """Render a chart or kustomization; nothing if that is not possible."""
         reason, documents = "", list[Piece]()
         if inputs and inputs.has_remote:
-            reason = "it has resources that are on other machines, or missing"
+            reason = _REMOTE
         elif monotonic() > self._end:
-            reason = f"rendering all of them takes more than {SECONDS:g} seconds"
+            reason = _LATE
         else:
             documents, reason = _tried(directory, self._options)
             if reason and inputs is None and self._options.namespace == _DEFAULT_NAMESPACE:
