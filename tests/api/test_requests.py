@@ -118,7 +118,7 @@ def test_of_what_an_api_server_has_decoded_every_gate_may_be_on() -> None:
 def test_of_very_many_fields_only_the_first_are_looked_at_or_for() -> None:
     found = validate(claim() | {f"field{index}": {} for index in range(MOST_FINDINGS + 100)})
     assert len(found) == MOST_FINDINGS + 1
-    for others, suggested in ((SOUGHT - 1, 'did you mean "spec"?'), (SOUGHT, "")):
+    for others, suggested in ((SOUGHT - 1, "spec is there already: remove one of the two"), (SOUGHT, "")):
         unknown: dict[str, Any] = {f"field{index}": {} for index in range(others)} | {"specs": {}}
         assert validate(claim() | unknown)[others].hint == suggested
     devices = [{"name": f"gpu-{index}", "driver": "gpu.example.com"} for index in range(SOUGHT + 1)]
