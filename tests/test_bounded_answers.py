@@ -73,8 +73,9 @@ def test_many_controllers_are_reported_in_linear_time_and_memory() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_cut_says_by_how_much() -> None:
-    assert [cut("x" * length, 10) for length in (10, 12)] == ["x" * 10, "x" * 10 + "\u2026 (2 more characters)"]
+def test_what_is_cut_says_by_how_much_and_becomes_shorter() -> None:
+    assert [len(cut("x" * length, 10)) for length in (10, 12, 32)] == [10, 12, 32]
+    assert cut("x" * 33, 10) == "x" * 10 + "\u2026 (23 more characters)"
 
 
 @pytest.mark.slow

@@ -387,8 +387,9 @@ def shown(value: object) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Shorten a text, and note by how much."""
-    return text if len(text) <= limit else text[:limit] + _left_out(len(text) - limit)
+    """Shorten a text, and note by how much; not if the note were as long as what it stands for."""
+    note = _left_out(len(text) - limit)
+    return text if len(text) <= limit + len(note) else text[:limit] + note
 
 
 def _left_out(count: int) -> str:

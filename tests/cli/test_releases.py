@@ -42,6 +42,11 @@ class TestReleases:
         assert found["rule"] == "not-served"
         assert hint in found["hint"]
 
+    @each_row("command", "validate", "simulate", "match")
+    def test_each_command_that_refuses_a_manifest_advises_to_convert_it(self, command: str, write: Write) -> None:
+        done = draguard(command, "--kubernetes-version", "1.32", write(a=CLAIM_V1))
+        assert f"{CONVERT} (give it the same --kubernetes-version)" in done.out + done.err
+
     @each_row(("kind", "release"), ("DeviceClass", "1.30"), ("DeviceTaintRule", "1.31"))
     def test_it_advises_to_convert_only_what_can_be_converted(self, kind: str, release: str, write: Write) -> None:
         version = "v1alpha3" if kind == "DeviceTaintRule" else "v1"

@@ -158,6 +158,15 @@ def test_rules_that_the_scheduler_ignores_strand_no_device() -> None:
         assert found["devices"][0]["taints"] == ["example.com/broken:NoExecute"]
 
 
+@each_row(("release", "taints"), ("1.37", ["example.com/broken:NoSchedule"]), ("1.38", []))
+def test_a_rule_without_selector_taints_as_in_the_scheduler(release: str, taints: list[str]) -> None:
+    rule = taint_rule(effect="NoSchedule")
+    del rule["spec"]["deviceSelector"]
+    found = answer(node(), slices(device()), device_class(), rule, options=(f"--kubernetes-version={release}",))
+    assert found["devices"][0]["taints"] == taints
+    assert found["sums"]["stranded"] == len(taints)
+
+
 @each_row(
     ("option", "stranded"),
     ("--kubernetes-version=1.33", 0),

@@ -334,6 +334,14 @@ def test_the_page_shows_what_the_command_prints(monkeypatch: pytest.MonkeyPatch)
     assert every_rule().keys() <= listed
 
 
+@each_row(("devices", "said"), (1, "fails on a device of slice "), (2, "fails on 2 devices, such as those of slice "))
+def test_one_device_on_which_a_selector_fails_is_a_device(devices: int, said: str) -> None:
+    failing = device_class(selector='device.attributes["x.io"].model == "X"')
+    found = scanned(node(), slices(*(device(f"gpu-{number}") for number in range(devices))), failing)
+    (message,) = (each["message"] for each in found if each["rule"] == "class-selector-fails")
+    assert f"a selector {said}" in message
+
+
 def test_what_is_wrong_with_a_slice_is_mended_in_its_driver() -> None:
     (found,) = [
         each for each in scanned(node(), slices(device("GPU_0")), device_class()) if each["kind"] == "ResourceSlice"

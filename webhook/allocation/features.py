@@ -6,11 +6,12 @@ supports all features that are on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
 from webhook.inventory.claims import DISTINCT_FROM_ALL_SINCE
+from webhook.objects import JSONObject, at
 from webhook.release import Release
 
 STABLE: Final = "stable"
@@ -23,7 +24,7 @@ RECORDED_PATCH: Final = 2
 """The patch release of its recordings."""
 _LATEST: Final = 37
 """Changes in this release follow its sources; none of its allocators was recorded."""
-MISSING_SELECTS_NOTHING_SINCE: Final = 38
+_MISSING_SELECTS_NOTHING_SINCE: Final = 38
 """From this release on, a DeviceTaintRule without deviceSelector taints no device in the scheduler."""
 _QUALIFIES_SINCE: Final = 38
 """From this release on, names of capacity are compared with their domains; its allocator is known as of an alpha."""
@@ -152,6 +153,12 @@ class Implementation:
         """Whether nodes look at all slices with counters, even at those of pools that they cannot use."""
         self.knows_capacity = name == EXPERIMENTAL or (self.is_sorted and name == INCUBATING)
         """Whether it supports shared capacity, binding conditions and ``distinctAttribute``."""
+
+
+def tainting(rules: Iterable[JSONObject], release: Release) -> list[JSONObject]:
+    """Return the DeviceTaintRules that select devices; without deviceSelector, all or none, as the release has it."""
+    is_all = release < _MISSING_SELECTS_NOTHING_SINCE
+    return [each for each in rules if is_all or at(each, "spec", "deviceSelector") is not None]
 
 
 def implementation(features: Features, release: Release, among: Collection[str] = (), patch: int = 0) -> Implementation:

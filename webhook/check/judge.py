@@ -468,6 +468,6 @@ def refusing(
         errors = (each for each in outcome.problems if each.level == ERROR)
         dropped = (each for each in outcome.problems if each.level != ERROR and each.rule == GATE_OFF)
         told = islice(chain(errors, dropped), MOST_FINDINGS)
-        return by_place((_located(_advised(each, obj), document, release) for each in told), ())
+        return by_place((_located(_hinted(each, obj, document, release), document, release) for each in told), ())
 
     return refusals

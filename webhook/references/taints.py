@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
+from webhook.allocation.features import tainting
 from webhook.hints.names import in_place
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, at, items, mapping, placed, text
@@ -67,7 +67,7 @@ def taint_rule_selects_all(taint_rule: JSONObject, context: Context) -> Iterator
     or a device.
     """
     selector = at(taint_rule, "spec", "deviceSelector")
-    if selector or (selector is None and context.release >= MISSING_SELECTS_NOTHING_SINCE):
+    if selector or not tainting([taint_rule], context.release):
         return
     effect = text(taint_rule, "spec", "taint", "effect")
     what = {"NoExecute": "evicts every pod that uses a device", "NoSchedule": "keeps new pods from every device"}

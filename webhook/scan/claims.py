@@ -331,7 +331,8 @@ def taint_not_evicted(cluster: Stored) -> Iterator[Found]:
     said: set[tuple[str, str, str]] = set()
     for result in cluster.results:
         device = cluster.device(result)
-        taints = [*(device.content.taints if device else ()), *cluster.taints_of_rules(result.pool, result.device)]
+        of_rules = cluster.taints_of_rules(result.pool, result.device, evicts=True)
+        taints = [*(device.content.taints if device else ()), *of_rules]
         for taint in taints:
             if text(taint, "effect") != "NoExecute" or not _is_due(taint, result, cluster):
                 continue

@@ -85,7 +85,8 @@ def class_selector_fails(cluster: Stored) -> Iterator[Found]:
             group, fault = failing[0]
             place = next(iter(fleet.places([group])))
             count = sum(one.devices for one, _ in failing)
-            message = f"a selector fails on {count} devices, such as those of slice {place.slice.name}: {fault.detail}"
+            devices = "a device of" if count == 1 else f"{count} devices, such as those of"
+            message = f"a selector fails on {devices} slice {place.slice.name}: {fault.detail}"
             users = _uses(cluster).get(name_of(each))
             path = ("spec", "selectors", fault.place, "cel", "expression")
             hint = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog, Device, PoolId, Slice, TaintRule
-from webhook.allocation.features import Implementation, implementation
+from webhook.allocation.features import Implementation, implementation, tainting
 from webhook.allocation.pools import Usage
 from webhook.api.judgement import judge_admitted
 from webhook.api.templates import pod_template
@@ -215,13 +215,19 @@ class Stored:
         return NodesByLabel(self.all("Node"))
 
     @cached_property
-    def _taint_rules(self) -> Sequence[TaintRule]:
-        rules = self.all("DeviceTaintRule")
-        return [TaintRule.of(each) for each in rules if at(each, "spec", "deviceSelector") is not None]
+    def _taint_rules(self) -> Sequence[tuple[TaintRule, bool]]:
+        """The rules that the scheduler applies, and whether each has a selector."""
+        rules = tainting(self.all("DeviceTaintRule"), self.settings.release)
+        return [(TaintRule.of(each), at(each, "spec", "deviceSelector") is not None) for each in rules]
 
-    def taints_of_rules(self, pool: PoolId, device: str) -> list[JSONObject]:
-        """Return the taints that DeviceTaintRules give a device; one without a selector selects none."""
-        return [each.taint for each in self._taint_rules if each.taints(*pool, device)]
+    def taints_of_rules(self, pool: PoolId, device: str, *, evicts: bool = False) -> list[JSONObject]:
+        """Return the taints that DeviceTaintRules give a device.
+
+        Args:
+            evicts: Return those by which the controller evicts; to it, a missing selector selects nothing.
+        """
+        rules = (rule for rule, selects in self._taint_rules if selects or not evicts)
+        return [each.taint for each in rules if each.taints(*pool, device)]
 
     @cached_property
     def variant(self) -> Implementation:

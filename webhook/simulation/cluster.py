@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog, Taint, Tolerations, quantity_text, taint_of
-from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
+from webhook.allocation.features import tainting
 from webhook.api import gates
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
 from webhook.api.versions import DEFAULT, patch_of, release_of
@@ -499,9 +499,7 @@ class Cluster:
         self.extended = ExtendedResources(classes, settings.release, is_on=settings.has_extended_resources)
         if settings.taint_rules_ignored:
             rules = []
-        if settings.release >= MISSING_SELECTS_NOTHING_SINCE:
-            rules = [each for each in rules if at(each, "spec", "deviceSelector") is not None]
-        sources = slices, rules
+        sources = slices, tainting(rules, settings.release)
         if sources != self._sources:
             self._sources, self._catalog = sources, Catalog(*sources)
         self.node_allocatable = NodeAllocatable(self._catalog) if NODE_ALLOCATABLE in settings.gates else None

@@ -15,7 +15,7 @@ CONDITIONS_MAX_ITEMS = 8
 
 
 class DeviceTaintSelector(Struct):
-    """The devices that get the taint; all of them if empty."""
+    """The devices that get the taint: all if empty. If missing, none, but all in the scheduler before 1.38."""
 
     instead: ClassVar = {
         **dict.fromkeys(("deviceClassName", "selectors"), "name the devices by driver, pool and device"),
@@ -32,8 +32,12 @@ class DeviceTaintSelector(Struct):
 class DeviceTaintRuleSpec(Struct):
     """The taint, and the devices that get it."""
 
-    deviceSelector = Nested(DeviceTaintSelector, "The devices that get the taint; all of them if empty.", pointer=True)
-    taint = Nested(DeviceTaintOfRule, "The taint.")
+    deviceSelector = Nested(
+        DeviceTaintSelector,
+        "The devices that get the taint: all if empty. If missing, none, but all in the scheduler before 1.38.",
+        pointer=True,
+    )
+    taint = Nested(DeviceTaintOfRule, "The taint that a DeviceTaintRule puts on devices.")
 
 
 class DeviceTaintRuleStatus(Struct):

@@ -38,11 +38,11 @@ class DeviceTaint(Struct):
         declared=TAGGED,
         written=True,
     )
-    timeAdded = Time("When the taint was added; set by the API server.", pointer=True)
+    timeAdded = Time("When the taint was added; the API server sets it if it is missing.", pointer=True)
 
 
 class DeviceTaintOfRule(DeviceTaint):
-    """A taint that a DeviceTaintRule puts on devices."""
+    """The taint that a DeviceTaintRule puts on devices."""
 
     go_name = "DeviceTaint"
 
