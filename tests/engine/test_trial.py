@@ -1,5 +1,6 @@
 """``policy check`` evaluates policies for small objects that the API server accepts."""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -106,6 +107,14 @@ def test_policies_are_tried_on_every_kind_with_its_defaults(
 )
 def test_a_change_that_fails_comes_with_what_works(mutation: str, hint: str) -> None:
     assert [each.startswith(hint) for _, _, each in tried(*changing(mutation))] == [True]
+
+
+def test_a_long_path_is_read_in_time() -> None:
+    mutation = f"[JSONPatch{{op: 'add', path: '/metadata/labels/{'a.' * 40_000}', value: 'b'}}]"
+    began = time.process_time()
+    ((_, _, hint),) = tried(*changing(mutation))
+    assert hint.startswith("add /metadata/labels first where it is missing")
+    assert time.process_time() - began < 5
 
 
 def test_the_namespace_of_cluster_scoped_objects_is_null() -> None:

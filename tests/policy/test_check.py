@@ -320,6 +320,15 @@ def test_an_expression_that_asks_for_the_kind_first_works(expression: str, level
     assert [each.level for each in listed if each.rule == "type-check"] == [level]
 
 
+def test_fields_that_no_version_has_are_found_if_there_is_work_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    expression = " || ".join([*["object.kind == 'Pod'"] * 100, "has(object.spec.foo)"])
+    for units in range(1_000, 15_000, 500):
+        monkeypatch.setattr("webhook.policy.tools.typecheck.DOCUMENT", units)
+        rules = [each.rule for each in problems(expression, rules=[PODS | {"apiVersions": ["*"]}])]
+        assert rules in ([], ["mistyped"])
+    assert rules == ["mistyped"]
+
+
 def test_asking_for_the_kind_takes_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     items = list(range(40))
     expression = f"{items}.all(x, {items}.all(y, x + y >= 0 || object.kind == 'a')) && object.spec.replicas < 3"

@@ -176,7 +176,7 @@ def test_objects_with_errors_are_mentioned_where_there_are_any(own: str, has_err
 def test_a_prefix_or_suffix_of_kustomize_is_told(known: list[str], is_meant: bool) -> None:
     head = "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nspec: {spec: {}}\nmetadata: "
     done = draguard("validate", "-", stdin="".join([POD, *(f"{head}{{name: {name}}}\n" for name in known)]).encode())
-    hint = f'did you mean "{known[0]}"? namePrefix and nameSuffix of kustomize change no resourceClaimTemplateName'
+    hint = f'did you mean "{known[0]}"? kustomize adds namePrefix and nameSuffix to resourceClaimTemplateName only'
     assert (hint in done.out) == is_meant
 
 

@@ -192,7 +192,7 @@ class Parts:
     def with_presence_test(self, names: Collection[Name]) -> str:
         """Add a test before the first condition that reads one of the names without one, if there is one."""
         node, parent, test = _first(self.root, names)
-        if not test:
+        if not test or node not in self.places:  # what a macro makes is not in the text
             return self.text
         start, end = self.places[node]
         before, condition, after = self.text[:start], f"{test}{self.text[start:end]}", self.text[end:]

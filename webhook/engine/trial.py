@@ -103,7 +103,7 @@ _EFFECTS: Final = {DENY: "refuses it", WARN: "only warns", AUDIT: "only notes it
 """The effect of a failed validation by the action of its binding, the strongest first."""
 _NO_NAMESPACE: Final = "namespaceObject is null in match conditions: use namespaceSelector, or read it in validations"
 _SPLIT_KEY: Final = Pattern(
-    r"/(?:labels|annotations|nodeSelector|matchLabels|limits|requests)/([^/~]+\.[^/~]+/[^/~]+)$"
+    r"/(?:labels|annotations|nodeSelector|matchLabels|limits|requests)/([^/~.]+\.[^/~]+/[^/~]+)$"
 )
 """A key with a slash, in the path of a JSON Patch, that is not escaped."""
 _CLUSTER_SCOPED: Final = "namespaceObject is null for objects without a namespace: write namespaceObject == null || …"

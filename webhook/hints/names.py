@@ -63,7 +63,7 @@ def in_place(name: str, names: Iterable[str], what: str, field: str = "") -> Adv
     meant = _near(name, well_formed(known))
     longer = [each for each in known if field and (each.endswith(f"-{name}") or each.startswith(f"{name}-"))]
     if len(longer) == 1 and not meant:
-        why = f"namePrefix and nameSuffix of kustomize change no {field} that its nameReference does not list"
+        why = f"kustomize adds namePrefix and nameSuffix to {field} only if nameReference lists the field"
         return Advice(Meant(f'did you mean "{longer[0]}"? {why}'))
     return Advice(_instead(meant, known, what), _only(meant))
 

@@ -39,7 +39,6 @@ from webhook.formats import near_semver
 from webhook.formats.quantities import near_quantity, quantity
 from webhook.hints.names import ask_first, in_expression, listed
 from webhook.objects import JSONObject, text
-from webhook.patterns import Pattern
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context, drivers_of, finding, rule
@@ -396,12 +395,6 @@ def _contradiction(conflict: Sequence[Condition]) -> tuple[str, str]:
     return f"{written} cannot hold together: {never}", ""
 
 
-_TEXT_OR_COMMENT: Final = Pattern(
-    r"""\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|(//.*)""", re.DOTALL
-)
-"""A text in quotes, in which // begins no comment, or a comment."""
-
-
 @_rule_of_expressions
 def selector_comment(parts: Parts, _: Context) -> Iterator[Problem]:
     """A selector of one line ends with a comment that holds conditions, which do not count.
@@ -410,11 +403,12 @@ def selector_comment(parts: Parts, _: Context) -> Iterator[Problem]:
     """
     if "//" not in parts.text or "\n" in parts.text.strip():
         return
-    for each in _TEXT_OR_COMMENT.finditer(parts.text):
-        if each[1] and ("&&" in each[1] or "||" in each[1]):
-            hint = "in YAML > joins lines: write | in its place, or leave the comment out"
-            message = "the conditions behind // are a comment and do not count"
-            yield finding((), message, hint, "Comment", each.start())
+    from webhook.hints.selectors import comments_in  # few selectors have comments
+
+    for start in comments_in(parts.text):
+        message = "the conditions behind // are a comment and do not count"
+        hint = "in YAML > joins lines: write | in its place, or leave the comment out"
+        yield finding((), message, hint, "Comment", start)
 
 
 @_rule_of_expressions

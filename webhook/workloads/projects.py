@@ -184,20 +184,19 @@ def _machine(obj: JSONObject) -> Iterator[PodsIn]:
 
 def _shared(obj: JSONObject) -> Iterator[PodsIn]:
     """Make a pod of each claim that Grove adds to the pods of a PodCliqueSet (grove, podcliqueset.go)."""
-    own = {text(each, "name") for _, each in placed(obj, *_TEMPLATE, "resourceClaimTemplates")}
+    own = {text(each, "name") for _, each in placed(obj, *_TEMPLATE, "resourceClaimTemplates")} - {""}
     parts = (part for name in ("cliques", "podCliqueScalingGroups") for part in placed(obj, *_TEMPLATE, name))
     for steps, holder in ((_TEMPLATE, mapping(obj, *_TEMPLATE)), *parts):
         for there, each in placed(holder, "resourceSharing"):
             here = (*steps, *there)
             container: JSONObject = {"name": "main", "image": "unknown"}
             spec: JSONObject = {"containers": [container]}
-            if each.get("name") not in own and not each.get("namespace"):
+            if text(each, "name") not in own and not each.get("namespace"):
                 container["resources"] = {"claims": [{"name": "shared"}]}
                 spec["resourceClaims"] = [{"name": "shared", "resourceClaimTemplateName": each.get("name")}]
-            places = (((*_CLAIMS, 0, "resourceClaimTemplateName"), (*here, "name")), ((), here))
-            yield PodsIn(
-                manifest(obj, {"spec": spec}), places, number=0, unsure="without the claims of resourceSharing"
-            )
+            places = (((*_CLAIMS, 0, "resourceClaimTemplateName"), (*here, "name")), ((*_CLAIMS, 0), here), ((), here))
+            pod = manifest(obj, {"spec": spec})
+            yield PodsIn(pod, places, number=0, unsure="without the claims of resourceSharing")
 
 
 _TEMPLATE: Final = ("spec", "template")

@@ -303,7 +303,8 @@ def finalizer_names(meta: View) -> Iterator[Problem]:
 @transition(Metadata, on=[UPDATE, UPDATE_STATUS])
 def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
     """An object that is being deleted takes no new finalizers."""
-    added = [finalizer for finalizer in meta.finalizers if finalizer not in old.finalizers]
+    kept = set(old.finalizers)
+    added = [finalizer for finalizer in meta.finalizers if finalizer not in kept]
     if old.deletionTimestamp and added:
         names = ", ".join(quoted(finalizer) for finalizer in sorted(added))
         detail = (

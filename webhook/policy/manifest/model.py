@@ -161,6 +161,11 @@ class StatedExpression(NamedTuple):
     name: str
     compiled: CompiledExpression | ExpressionFailure
 
+    @property
+    def start(self) -> int:
+        """The offset of what is compiled: the API server strips the space around some expressions."""
+        return self.text.index(self.compiled.checked.text) if isinstance(self.compiled, CompiledExpression) else 0
+
 
 class CompiledValidation(NamedTuple):
     """A condition on an object."""

@@ -86,7 +86,6 @@ def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     for stated in policy.without_messages:
         if not isinstance(stated.compiled, CompiledExpression):
             continue
-        before = stated.text.index(stated.compiled.checked.text)
         for field, constant in _compared(stated.compiled.checked.root, aliases):
             values = values_of[_PARTS[field]]
             if None not in values and constant.value not in values:
@@ -95,7 +94,7 @@ def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
                 only = ", ".join(map(quoted, known[:_LISTED])) + more
                 message = f"{field} is never {quoted(constant.value)}: the policy's rules match only {only}"
                 hint = did_you_mean(constant.value, known, quotes='"')
-                problem = warning("impossible-value", stated.path, message, hint, before + constant.offset)
+                problem = warning("impossible-value", stated.path, message, hint, stated.start + constant.offset)
                 # Generated policies ask for the operation, whatever their rules match.
                 yield problem._replace(level=NOTE) if _PARTS[field] == "operation" and not hint else problem
 
@@ -402,6 +401,8 @@ _CHANGED: Final = (
 
 def _unmatched_subresources(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find fields that a validating policy reads, while no rule names the subresource that changes them."""
+    if policy.kind == MUTATING:
+        return
     expressions = [*policy.composed.values(), *(each.expression for each in policy.validations)]
     read = {
         step[1]
@@ -410,12 +411,11 @@ def _unmatched_subresources(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
         for node in within(each.compiled.checked.root)
         if (step := step_of(node))
     }
-    for changed in _CHANGED if policy.kind != MUTATING else ():
-        rules = [each for each in enumerate(policy.match.rules) if changed.group in each[1].groups]
-        own = [each for each in rules if (changed.resource, "") in each[1].resources]
+    for changed in (each for each in _CHANGED if each.field in read and each.since <= kinds.release):
+        rules = [(index, rule) for index, rule in enumerate(policy.match.rules) if changed.group in rule.groups]
+        own = [(index, rule) for index, rule in rules if (changed.resource, "") in rule.resources]
         of_subresource = {*product((changed.resource, _ALL), (changed.subresource, _ALL))}
-        is_named = any(of_subresource.intersection(rule.resources) for _, rule in rules)
-        if changed.field not in read or not own or is_named or kinds.release < changed.since:
+        if not own or any(of_subresource.intersection(rule.resources) for _, rule in rules):
             continue
         path, subresource = RULES / own[0][0] / "resources", f"{changed.resource}/{changed.subresource}"
         if changed.is_only_way:

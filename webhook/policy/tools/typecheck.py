@@ -137,11 +137,11 @@ def _missing(
             continue
         own = {each.type.name for each in _typed(schema, kind, release, as_stated=False)[1].structs}
         for stated, error, environment in _errors(kind, policy, kinds, release):
-            if not (undefined := [issue for issue in error.issues if issue.code == UNDEFINED]):
-                continue  # it may not be an expression at all
-            tested = _tested(environment.parse(stated.text))
-            for issue in undefined:
-                (name, owner), is_tested = issue.arguments, issue.offset in tested
+            if not isinstance(stated.compiled, CompiledExpression):
+                continue
+            tested, start = _tested(stated.compiled.checked.root), stated.start
+            for issue in (each for each in error.issues if each.code == UNDEFINED):
+                (name, owner), is_tested = issue.arguments, issue.offset - start in tested
                 if is_tested or owner in own:  # not a field of the parameters
                     place = next(iter(parts_with(name, owner, environment)), "")
                     of_kind = missing.setdefault((stated.path, issue.offset, name, is_tested), {})
@@ -208,13 +208,9 @@ def _works(error: CompileError, stated: StatedExpression, kind: GroupVersionKind
     compiled = stated.compiled
     if not isinstance(compiled, CompiledExpression):
         return False
-    before = stated.text.index(compiled.checked.text)
-    unreached = {
-        before + each.offset
-        for part in _unreached(compiled.checked.root, compiled.environment, kind)
-        for each in within(part)
-    }
-    return all(each.offset in unreached or _is_comparison_with_null(each) for each in error.issues)
+    parts = _unreached(compiled.checked.root, compiled.environment, kind)
+    unreached, start = {each.offset for part in parts for each in within(part)}, stated.start
+    return all(each.offset - start in unreached or _is_comparison_with_null(each) for each in error.issues)
 
 
 def _is_comparison_with_null(issue: Issue) -> bool:
