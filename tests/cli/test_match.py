@@ -111,6 +111,13 @@ class TestMatch:
         assert done.code == 0
         assert matched('device.driver == "gpu.example.com"', made[0]).code == 1
 
+    def test_errors_on_devices_that_are_not_used_are_marked(self) -> None:
+        made = [_slice(index) for index in range(2)]
+        made[0]["spec"]["pool"]["resourceSliceCount"] = 2
+        made[0]["spec"]["devices"] = [device("gpu-0")]
+        lines = matched('device.attributes["gpu.example.com"].model == "A100"', *made).out.splitlines()
+        assert lines[2].endswith("; not used, as the pool is incomplete: 1 of 2 slices of generation 1")
+
     def test_selectors_without_end_stop(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(match, "_WORK", 10)
         done = draguard("match", "-e", "device.driver == 'a'", DEPLOYMENT, "--cluster", CLUSTER)

@@ -444,6 +444,39 @@ def test_a_version_is_compared_by_the_operator_that_is_written(comparison: str, 
     assert set(hints) <= {f"compare a version as in {hint}, a number without quotes"}
 
 
+@each_row(
+    ("release", "count", "start", "end"),
+    ("1.36", 1, "an error on 1 of 1 devices ends scheduling", "no such overload"),
+    (
+        "1.36",
+        2,
+        "an error on 1 of 1 devices would end scheduling",
+        "; not used, as pool g.example.com/s is incomplete: 1 of 2",
+    ),
+    ("1.34", 2, "an error on 1 of 1 devices ends scheduling", "no such overload"),
+)
+def test_devices_that_are_not_used_end_no_scheduling_yet(release: str, count: int, start: str, end: str) -> None:
+    published = resource_slice("{name: d, attributes: {v: {string: a}}}").replace("Count: 1", f"Count: {count}")
+    manifests = device_class('device.attributes["g.example.com"].v >= 1')
+    found = findings("validate", "--kubernetes-version", release, "-", stdin=manifests + published)
+    (message,) = (each["message"] for each in found if each["rule"] == "selector-fails")
+    assert message.startswith(start)
+    assert end in message
+    assert ("not used" in message) == ("not used" in end)
+
+
+@each_row(
+    ("release", "why"),
+    ("1.34", "requests for all devices fail because of an incomplete pool"),
+    ("1.35", "the scheduler uses no device of an incomplete pool"),
+)
+def test_what_an_incomplete_pool_does_depends_on_the_release(release: str, why: str) -> None:
+    published = resource_slice("{name: d}").replace("Count: 1", "Count: 2")
+    found = findings("validate", "--kubernetes-version", release, "-", stdin=published)
+    (hint,) = (each["hint"] for each in found if each["rule"] == "pool-contradiction")
+    assert hint.startswith(f"add the missing slices, or state 1 in each of them: {why}")
+
+
 def test_a_selector_that_takes_too_much_work_is_not_said_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = list(range(40))
     selector = f"{numbers}.all(x, {numbers}.all(y, {numbers}.all(z, x + y + z >= 0)))"

@@ -114,13 +114,26 @@ def test_a_rolling_update_waits_for_itself_although_replica_sets_were_not_collec
 
 
 _NEVER = "(?!)"
-_FIELDS = "ask", "gates", "says", "not_says", "others", "not_others", "helps", "not_helps", "stage", "about", "is_well"
+_FIELDS = (
+    "ask",
+    "kubernetes",
+    "gates",
+    "says",
+    "not_says",
+    "others",
+    "not_others",
+    "helps",
+    "not_helps",
+    "stage",
+    "about",
+    "is_well",
+)
 CASES = clusters(ROOT / "tests/why/stages.yaml", *_FIELDS)
 
 
 @each_row("case", *CASES)
 def test_the_cause_is_named(case: JSONObject) -> None:
-    answer = answer_of(case["ask"], case["cluster"], case.get("gates"))
+    answer = answer_of(case["ask"], case["cluster"], case.get("gates"), case.get("kubernetes", "1.36.3"))
     cause, named = answer["cause"], [f"{each['kind']} {each['name']}" for each in answer["objects"]]
     assert re.search(case.get("says", ""), cause), cause
     assert not re.search(case.get("not_says", _NEVER), cause), cause
@@ -146,12 +159,14 @@ def test_long_words_of_kubelet_take_time_in_proportion_to_their_length() -> None
                 assert process_time() - began < 1, "it takes some hundredths; quadratic time would be many seconds"
 
 
-def answer_of(asked: str, objects: list[JSONObject], gates: dict[str, bool] | None = None) -> JSONObject:
+def answer_of(
+    asked: str, objects: list[JSONObject], gates: dict[str, bool] | None = None, kubernetes: str = "1.36.3"
+) -> JSONObject:
     kind, _, name = asked.rpartition("/")
     inventory = Inventory(objects)
     obj = inventory.find(ASKED[kind or "pod"], name, "" if kind == "node" else "default")
     assert obj is not None
-    return explain(Scene(inventory, "1.36.3", gates), obj, asked)
+    return explain(Scene(inventory, kubernetes, gates), obj, asked)
 
 
 @each_row_beside("driver", "workloads", "found")

@@ -32,8 +32,8 @@ _GOES_ON_SINCE: Final = 38
 """From this release on, other nodes are tried if a pool of a node is incomplete or invalid for a request for all."""
 NEEDS_ONE_SINCE: Final = 33
 """From this release on, a request for all devices needs one at least."""
-_POOLS_WHOLE_SINCE: Final = 35
-"""From this release on, pools include the slices of other nodes."""
+POOLS_WHOLE_SINCE: Final = 35
+"""From this release on, pools include the slices of other nodes, and incomplete ones are not used."""
 _UNDOES_SINCE: Final = (36, 3)
 """From this patch release on, rejected devices leave nothing behind."""
 _DRAWS_FOR_SHARES_SINCE: Final = (36, 2)
@@ -111,15 +111,15 @@ class Implementation:
         """
         self.needs_one = release >= NEEDS_ONE_SINCE
         """Whether a request for all devices needs one at least; before, a node without such devices suited it."""
-        self.sees_whole_pools = release >= _POOLS_WHOLE_SINCE
+        self.sees_whole_pools = release >= POOLS_WHOLE_SINCE
         """Whether pools include the slices of other nodes.
 
         Before, a pool counted as complete if all its slices were for the node, an incomplete one was used anyway,
         each slice had counters of its own, and a search that reached an invalid pool ended with an error.
         """
-        self.records_tolerations = release >= _POOLS_WHOLE_SINCE
+        self.records_tolerations = release >= POOLS_WHOLE_SINCE
         """Whether the tolerations of a request are copied to its results."""
-        self.compares_values = release >= _POOLS_WHOLE_SINCE
+        self.compares_values = release >= POOLS_WHOLE_SINCE
         """Whether ``distinctAttribute`` compares values; before, pointers to them."""
         self.mixes_up_alternatives = release < _SORTED_SINCE
         """Whether alternatives for all devices are mixed up with the first one.

@@ -7,10 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
-from webhook.allocation.features import implementation
-from webhook.allocation.pools import unused
 from webhook.api.templates import pod_template
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import SelectorRefusal, compile_selector
@@ -72,8 +69,7 @@ def run(arguments: Namespace) -> int:
     if not slices:
         raise UsageError(not_found("ResourceSlices", arguments.cluster))
     try:
-        catalog = Catalog(slices)
-        fleet = Fleet(catalog, settings.release, settings.gates)
+        fleet = Fleet(Catalog(slices), settings.release, settings.gates)
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
     if wrong := [each for expression in arguments.expression for each in refused(expression, fleet)]:
@@ -85,13 +81,11 @@ def run(arguments: Namespace) -> int:
         if absent:
             tell(f"note: {absent_nodes(absent)}")
     tell(*_published_twice(slices))
-    variant = implementation(Features.of(settings.gates, settings.release), settings.release)
-    not_used = unused(catalog, variant)
     about = {"file": "", "kind": "", "namespace": "", "name": "", "request": "", "deviceClass": ""}
     query = [
         Question({**about, "name": each}, Query((), [{"cel": {"expression": each}}])) for each in arguments.expression
     ]
-    return _match(arguments, [*query, *_requests(given, inventory)], fleet, not_used)
+    return _match(arguments, [*query, *_requests(given, inventory)], fleet)
 
 
 def _published_twice(slices: Iterable[JSONObject]) -> list[str]:
@@ -119,14 +113,14 @@ def refused(expression: str, fleet: Fleet) -> Iterator[Finding]:
         yield located_in_option(problem._replace(hint=hint), expression, "-e")
 
 
-def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_used: Mapping[int, str]) -> int:
+def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet) -> int:
     if not query and not arguments.allow_empty:
         raise UsageError("nothing to match: the manifests have no requests in claims or templates, and no classes")
     results = []
     try:
         with limited(Budget(_WORK)) as budget:
             for each in query:
-                found = _rows(each, fleet, not_used)
+                found = _rows(each, fleet, fleet.unused)
                 if budget.left < 0:  # the devices then have errors of their own
                     raise BudgetExceededError  # noqa: TRY301 - handled as where the budget is spent
                 results.append((each, found))

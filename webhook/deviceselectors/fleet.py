@@ -15,6 +15,7 @@ from webhook.allocation import Features
 from webhook.allocation.capacity import Lack, as_published, lack_of_capacity, take
 from webhook.allocation.devices import Catalog, Content, Slice, named
 from webhook.allocation.features import implementation
+from webhook.allocation.pools import Flaw, unused
 from webhook.allocation.selecting import Chooser, Reads, SelectorFault, Selectors, seen
 from webhook.api import gates
 from webhook.api.judgement import judge
@@ -142,6 +143,7 @@ class Fleet:
         features = self._features = Features.of(gates, release)
         with_lists = "DRAListTypeAttributes" in gates
         self._variant = implementation(features, release)
+        self._catalog = catalog
         self._selectors = Selectors(self._variant, with_lists=with_lists)
         self._sorted: dict[Chooser, Sorted] = {}
         self._groups: dict[frozenset[tuple[str, str]] | None, list[ContentGroup]] = {}
@@ -170,6 +172,11 @@ class Fleet:
         for group in groups:
             for content in group.contents:
                 yield from self._places[content.index]
+
+    @cached_property
+    def unused(self) -> Mapping[int, Flaw]:
+        """The slices whose devices are not used, with the reasons, by their order."""
+        return unused(self._catalog, self._variant)
 
     def sorted_out(self, of_class: Sequence[JSONObject], own: Sequence[JSONObject]) -> Sorted:
         """Sort the devices by the result of selectors, evaluated once for those that look alike to them."""

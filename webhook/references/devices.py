@@ -96,7 +96,8 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
     A read of an attribute that a device lacks is a run-time error, and so is a comparison of values of different
     types. The scheduler then rejects the pod, even if another device or node would do; whether it tries that device
     depends on which devices are free. Check first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``;
-    ``!has(…) || …`` before ``!=`` keeps the devices without the attribute.
+    ``!has(…) || …`` before ``!=`` keeps the devices without the attribute. If the scheduler uses none of these devices,
+    such as those of an incomplete pool, the message says so.
     """
     fleet = context.fleet
     if fleet is None or not (failing := failures(selector, fleet)):
@@ -104,7 +105,12 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
     (first, fault), contents = failing[0], [group.content for group, _ in failing]
     count = sum(group.devices for group, _ in failing)
     all_ = sum(group.devices for group in fleet.sorted_out(selector.around, ()).taken)
-    message = f"an error on {count} of {all_} devices ends scheduling for all nodes: {fault.detail}"
+    slices = [each.slice for each in fleet.places(group for group, _ in failing)]
+    is_used = any(each.order not in fleet.unused for each in slices)
+    ends = "ends" if is_used else "would end"
+    message = f"an error on {count} of {all_} devices {ends} scheduling for all nodes: {fault.detail}"
+    if not is_used:
+        message += f"; not used, as pool {'/'.join(slices[0].id)} is {fleet.unused[slices[0].order]}"
     advice = Advice()
     missing = fault.detail.missing
     if missing in _TYPED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from webhook.allocation.features import POOLS_WHOLE_SINCE
 from webhook.formats.quantities import readable_quantity
 from webhook.hints.names import in_place, listed
 from webhook.objects import JSONObject, items, mapping, name_of, number, placed, text
@@ -96,8 +97,8 @@ def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
     """Slices of one pool contradict each other: in their number, in a device's name, or in generation.
 
     A pool is complete once there are as many slices of its newest generation as resourceSliceCount says; until then,
-    the scheduler does not use it. A device that is published twice makes the whole pool invalid. Slices of an earlier
-    generation are ignored.
+    the scheduler does not use it; before Kubernetes 1.35, only requests for all devices fail. A device that is
+    published twice makes the whole pool invalid. Slices of an earlier generation are ignored.
     """
     path, pool = ("spec", "pool"), "/".join(pool_of(each))
     (newest, current), own = _newest(each, context), _generation(each)
@@ -113,7 +114,9 @@ def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
         message = f"pool {pool} has resourceSliceCount {own}, but {len(current)} slice{'s' * (len(current) != 1)}"
         hint = f"state {len(current)} in each of them"
         if own > len(current):
-            hint = f"add the missing slices, or {hint}: the scheduler uses no device of an incomplete pool"
+            is_unused = context.release >= POOLS_WHOLE_SINCE
+            why = "the scheduler uses no device of" if is_unused else "requests for all devices fail because of"
+            hint = f"add the missing slices, or {hint}: {why} an incomplete pool"
         yield finding((*path, "resourceSliceCount"), message, hint, "Incomplete")
     elsewhere = {
         text(device, "name"): name_of(one)

@@ -79,6 +79,8 @@ def results_as_text(
             because = f": {reason}" if reason else ""
             if row.outcome == TRUE and row.unused:
                 because = f": not used, as the pool is {row.unused}"
+            elif row.outcome == ERROR and row.unused:
+                because += f"; not used, as the pool is {row.unused}"
             yield f"  {outcome} {row.devices:{digits}} {row.model:{width}}  {shortened(row.nodes)}{because}"
         if rest := found[_ROWS_MAX:]:
             count = sum(row.devices for row in rest)

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final
 
 from webhook.allocation.devices import Slice, Tolerations, taint_of
+from webhook.allocation.features import POOLS_WHOLE_SINCE
 from webhook.engine.prescheduled import REQUIRED
 from webhook.explain.components import cures
 from webhook.grouping import by_key
@@ -229,9 +230,11 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     for pool in dict.fromkeys(each.id for several in slices.values() for each in several):
         current = scene.catalog.current[pool]
         if pool in scene.incomplete:
+            is_unused = scene.settings.release >= POOLS_WHOLE_SINCE
             yield Cause(
                 f"pool {'/'.join(pool)} is incomplete: {len(current)} of {current[0].count} slices of generation "
-                f"{current[0].generation}, so that its devices are not used",
+                f"{current[0].generation}, so that "
+                + ("its devices are not used" if is_unused else "requests for all devices fail"),
                 [Ref("Pool", pool[1]), Ref("Driver", pool[0])],
             )
     if not is_ready(node):
