@@ -258,7 +258,7 @@ class TestAnswers:
         assert "no idea what this is is not a name, a field, or a message of a known component" in said
         usage_error("explain", '"Stopped" plugin="a" node="b" count=3 reason="c"')  # values alone are no message
         usage_error("explain", "cannot list the devices of the bus: lspci not found")  # nor is the end of many
-        usage_error("explain", 'resourceslices.resource.k8s.io "a" is forbidden: as nobody wants it')
+        usage_error("explain", 'resourceslices.resource.k8s.io "a" is forbidden: for an unsupported reason')
         said = usage_error("explain", '* spec.template.spec.restartPolicy: Unsupported value: "Gt"')
         assert "write KIND.spec.template.spec.restartPolicy" in said
 

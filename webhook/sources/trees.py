@@ -23,8 +23,6 @@ _SHOWN: Final = 8
 """How many of the sources that are not rendered are named for each reason."""
 _LONGEST: Final = 300
 """The most characters of a reason."""
-_REMOTE: Final = "it has resources that are on other machines, or missing"
-_LATE: Final = f"rendering all of them takes more than {SECONDS:g} seconds"
 _DEFAULT_NAMESPACE: Final = RenderOptions().namespace
 _OF_CHARTS: Final = (CHART, "requirements.yaml", "values")
 """The beginnings of the names of files that a chart is rendered from, besides templates and subcharts."""
@@ -88,11 +86,15 @@ class _Trees:
         insides = (real.removeprefix(f"{top}/") for top in self._charts if real.startswith(f"{top}/"))
         return any(inside.startswith(("charts/", *_OF_CHARTS)) for inside in insides)
 
-    def leave_out(self, path: str, reason: str) -> None:
-        """Note why a chart or kustomization is not rendered."""
+    def leave_out(self, path: str, reason: str, *, is_tried: bool = True) -> None:
+        """Note why a chart or kustomization is not rendered.
+
+        Args:
+            is_tried: Whether rendering failed, so that naming the directory does not help.
+        """
         self._unrendered.setdefault(cut(reason, _LONGEST), []).append(bare(path))
         self._directories.add(os.path.realpath(path))
-        if reason not in {_REMOTE, _LATE}:
+        if is_tried:
             self._selection.unrenderable.add(os.path.realpath(path))
 
     def cover(self, directory: str, inputs: Inputs | None = None) -> None:
@@ -147,12 +149,13 @@ class _Trees:
 
     def _rendered(self, directory: str, inputs: Inputs | None) -> Sequence[Piece]:
         """Render a chart or kustomization; nothing if that is not possible."""
-        reason, documents = "", list[Piece]()
+        reason, documents, is_tried = "", list[Piece](), False
         if inputs and inputs.has_remote:
-            reason = _REMOTE
+            reason = "it has resources that are on other machines, or missing"
         elif monotonic() > self._end:
-            reason = _LATE
+            reason = f"rendering all of them takes more than {SECONDS:g} seconds"
         else:
+            is_tried = True
             documents, reason = _tried(directory, self._options)
             if reason and inputs is None and self._options.namespace == _DEFAULT_NAMESPACE:
                 # Many charts of drivers refuse it, as they need a namespace of their own.
@@ -161,7 +164,7 @@ class _Trees:
         if not reason:
             self.cover(directory, inputs)
             return documents
-        self.leave_out(directory, reason)
+        self.leave_out(directory, reason, is_tried=is_tried)
         return ()
 
 

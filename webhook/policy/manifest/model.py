@@ -163,7 +163,7 @@ class StatedExpression(NamedTuple):
 
     @property
     def start(self) -> int:
-        """The offset of what is compiled: the API server strips the space around some expressions."""
+        """The offset of the compiled text in the expression: the API server strips the space around some."""
         return self.text.index(self.compiled.checked.text) if isinstance(self.compiled, CompiledExpression) else 0
 
 
