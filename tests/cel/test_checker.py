@@ -48,13 +48,17 @@ def test_what_does_not_fit_is_named(text: str, expected: list[str]) -> None:
     assert messages(text) == expected
 
 
-def test_names_with_dots_and_from_the_root() -> None:
-    environment = Environment((LIBRARY,), variables={"a.b.x": INT, "a.x": STRING, "x": BOOL, "x.y": INT})
-    found = [str(environment.check(text).type) for text in ("x", ".x", ".a.x", "a.b.x")]
-    assert found == ["bool", "bool", "string", "int"]
+def test_names_and_functions_resolve_from_the_container_outwards() -> None:
+    inside = Environment(variables={"a.b.x": INT, "a.x": STRING, "x": BOOL}).extend(container="a.b")
+    found = [str(inside.check(text).type) for text in ("x", ".x", ".a.x", "b.x")]
+    assert found == ["int", "bool", "string", "int"]
+    said = ["1: undeclared reference to 'x' (in container 'a.b')"]
+    assert messages("x", Environment().extend(container="a.b")) == said
+    environment = Environment(variables={"x.y": INT})
     assert str(environment.check("[{'y': 'a'}].map(x, x.y)").type) == "list(string)"
-    assert str(environment.check("geo.here()").type) == "geo.Point"
-    assert str(environment.check(".geo.Point{x: 1}").type) == "geo.Point"
+    environment = Environment((LIBRARY,)).extend(container="geo")
+    assert str(environment.check("here()").type) == "geo.Point"
+    assert str(environment.check("Point{x: 1}").type) == "geo.Point"
 
 
 def test_a_call_takes_the_same_work_each_time_and_on_types_of_any_size() -> None:

@@ -61,7 +61,8 @@ def _each(writer: Writer, nodes: Sequence[Expression], add: Callable[[Expression
 
 def emit_map(writer: Writer, node: ast.MapExpression) -> Operand:
     """Writes a map."""
-    built = _built(writer, MAP_COST, node.entries, lambda key: writer.emit(key, caught=False).text)
+    strict = writer.scope.options.strict_map_keys
+    built = _built(writer, MAP_COST, node.entries, lambda key: writer.emit(key, caught=False).text, strict=strict)
     return Operand(writer.set(built), dict, fails=False)
 
 
@@ -69,25 +70,25 @@ def emit_struct(writer: Writer, node: ast.StructExpression) -> Operand:
     """Writes a struct."""
     declared = writer.scope.struct(node.name)
     assert declared is not None  # noqa: S101 - the checker found it
-    built = _built(writer, STRUCT_COST, node.entries, writer.given)
+    built = _built(writer, STRUCT_COST, node.entries, writer.given, strict=False)
     return Operand(writer.set(f"{writer.given(declared.construct)}({built})"), fails=False)
 
 
-def _built(writer: Writer, cost: int, entries: Sequence[Entry], emit_key: Callable[[Any], str]) -> str:
+def _built(writer: Writer, cost: int, entries: Sequence[Entry], emit_key: Callable[[Any], str], *, strict: bool) -> str:
     """Writes a map, and gives the expression that counts and returns it."""
     writer.spend(cost)
-    made = writer.set("{}")
+    builder = writer.set(f"MapBuilder({strict})")
     by_value = {id(entry.value): entry for entry in entries}
 
-    def add(value: Expression) -> None:
+    def put(value: Expression) -> None:
         entry = by_value[id(value)]
         key, operand = emit_key(entry.key), writer.emit(value, caught=False)
         writer.settle()
-        writer.line(f"{'put_optional' if entry.optional else 'put'}({made}, {key}, {operand.text})")
+        writer.line(f"{builder}.put({key}, {operand.text}, {entry.optional})")
 
-    _each(writer, [entry.value for entry in entries], add)
+    _each(writer, [entry.value for entry in entries], put)
     writer.settle()
-    return f"count_built(meter, {made})"
+    return f"count_built(meter, {builder}.made)"
 
 
 # -- called by the source
@@ -99,27 +100,36 @@ def _unwrap(value: Value, what: str) -> Optional:
     raise EvaluationError(f"cannot initialize optional {what} from non-optional value {value}")
 
 
-def put(made: dict[Value, Value], key: Value, value: Value) -> None:
-    """Sets an entry of a map under construction.
+class MapBuilder:
+    """A map under construction.
 
-    Raises:
-        EvaluationError: The key is not a valid key.
+    Args:
+        strict: Whether keys must be unique, and each a bool, a whole number or a string.
     """
-    made[key if type(key) is str else to_key(key)] = value
 
+    __slots__ = ("_strict", "made")
 
-def put_optional(made: dict[Value, Value], key: Value, value: Value) -> None:
-    """Sets an entry to the value of an optional; without a value, the entry is removed.
+    def __init__(self, strict: bool) -> None:
+        self.made: dict[Value, Value] = {}
+        self._strict = strict
 
-    Raises:
-        EvaluationError: The key is not a valid key, or the value is not an optional.
-    """
-    inner, shown = to_key(key), str(key).lower() if type(key) is bool else key
-    found = _unwrap(value, f"entry '{shown}'")
-    if found.present:
-        made[inner] = found.value
-    else:
-        made.pop(inner, None)
+    def put(self, key: Value, value: Value, optional: bool) -> None:
+        """Sets an entry; an optional one without a value is removed.
+
+        Raises:
+            EvaluationError: The key is not a valid key, or the value of an optional entry is not an optional.
+        """
+        shown = str(key).lower() if type(key) is bool else key
+        if type(key) is not str:
+            key = to_key(key, strict=self._strict)
+        if self._strict and key in self.made:
+            raise EvaluationError("Failed with repeated key")
+        if not optional:
+            self.made[key] = value
+        elif (found := _unwrap(value, f"entry '{shown}'")).present:
+            self.made[key] = found.value
+        else:
+            self.made.pop(key, None)
 
 
 def append(made: list[Value], value: Value) -> None:

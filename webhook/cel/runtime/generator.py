@@ -333,7 +333,7 @@ _NAMED: Final[tuple[Any, ...]] = (
     *(CostLimitExceededError, EvaluationError, KeyError, getsizeof, Meter, caught, count_built, count_bytes, look),
     *(attributes.follow, attributes.goes_on, attributes.present, attributes.resolved_optional),
     *(attributes.resolved_presence, attributes.step, attributes.unbound),
-    *(aggregates.append, aggregates.put, aggregates.put_optional, Optional, calls.afford),
+    *(aggregates.MapBuilder, aggregates.append, Optional, calls.afford),
     *(folds.Lazy, folds.elements, folds.inserted, folds.insert_entry, folds.insert_map),
     *(calls.among, calls.member, calls.not_bool, calls.same, calls.undecided, stopped),
 )
