@@ -55,6 +55,9 @@ def test_a_pool_of_another_node_concerns_no_other() -> None:
 def test_the_whole_cluster() -> None:
     catalog = Catalog([part("a", count=2), part("b", "n1", count=2)])
     assert unused(catalog, implementation(ALL, RECORDED)) == {}
+    for count in (1, 2):  # slices of other nodes do not count if as many as stated are for the node
+        catalog = Catalog([part("a", "n0", 1, count, "x"), part("b", "n1", 1, count, "x")])
+        assert unused(catalog, implementation(ALL, RECORDED)) == {}
     catalog = Catalog([part("a", count=2)])
     assert unused(catalog, implementation(ALL, RECORDED)) == {0: OF_2}
     assert unused(catalog, implementation(Features(), Release(34))) == {}

@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 from webhook.allocation.demand import Demand
 from webhook.allocation.devices import Catalog, Content, Counters, Device, PoolId, Slice, decode_amount
 from webhook.allocation.features import Implementation
+from webhook.grouping import by_key
 from webhook.inventory.affinity import SelectorError, node_matches
 from webhook.later import cached_property
 from webhook.objects import JSONObject
@@ -332,13 +333,21 @@ def _serves(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
 def unused(catalog: Catalog, variant: Implementation) -> Mapping[int, Flaw]:
     """Return the slices whose devices no node uses, or only by chance, with the reason for each, by their order."""
     found = {}
-    for id_, current in catalog.current.items():
-        pool = whole(id_, catalog, variant)
-        is_faulty = pool is not None and (not pool.is_usable or _contradictory(current))
-        for each in current:
-            if why := _fault(pool, current) if pool and is_faulty else ignored(each, variant):
-                found[each.order] = why
+    for current in catalog.current.values():
+        for seen in _by_node(current):
+            pool = _pool(seen, catalog, variant) if variant.sees_whole_pools else None
+            is_faulty = pool is not None and (not pool.is_usable or _contradictory(seen))
+            for each in seen:
+                if why := _fault(pool, current) if pool and is_faulty else ignored(each, variant):
+                    found[each.order] = why
     return found
+
+
+def _by_node(slices: Sequence[Slice]) -> Iterable[Sequence[Slice]]:
+    """Return the slices of a pool that each node sees, if all name their node: as many as they state are enough."""
+    if not all(each.node_name for each in slices):
+        return [slices]
+    return by_key((each.node_name, each) for each in slices).values()
 
 
 def _fault(pool: Pool, current: Sequence[Slice]) -> Flaw:

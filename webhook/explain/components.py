@@ -102,11 +102,15 @@ def _said_by(component: Component, answer: str) -> tuple[list[tuple[str, str]], 
     return said or list(component.general), quoted
 
 
-def cures(answer: str) -> list[str]:
-    """Say what to do about a text of a component, such as the words of an event; nothing if the text is not known."""
+def cures(answer: str, *, of_scheduler: bool = False) -> list[str]:
+    """Say what to do about a text of a component, such as the words of an event; nothing if the text is not known.
+
+    Args:
+        of_scheduler: Also about reasons of the scheduler, which a simulation finds but for a few.
+    """
     found: list[str] = []
     for component, said, *_ in answers_in(answer[:LONGEST]):
-        if component.name == _SCHEDULER:  # whose reasons are found by a simulation
+        if component.name == _SCHEDULER and not of_scheduler:
             break
         own = [] if said == list(component.general) else [cure for _, cure in said if cure]
         found = own or found

@@ -887,6 +887,8 @@ class _Pending:
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
+        if _NO_DEVICES not in words:
+            unseen += cures(_words(words), of_scheduler=True)
         what, about = self._of_other_pods(words)
         return Cause(
             f"{what or 'the scheduler finds no node'}: {_words(words)}; by devices and "

@@ -11,7 +11,7 @@ from webhook.allocation.devices import Tolerations, taint_of
 from webhook.explain.components import cures
 from webhook.hints.names import listed
 from webhook.inventory import devices_reported, has_ended
-from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, device_of, results_of
+from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, device_of, requests_of, results_of
 from webhook.inventory.plugins import is_ready
 from webhook.inventory.resources import is_of_resources
 from webhook.objects import (
@@ -179,7 +179,7 @@ def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
         return Cause(f"was preempted on {node} by {who or 'a pod of higher priority'}", about)
     if reason == "DeletionByDeviceTaintManager":
         tainted = next(_tainted(scene, pod, ("NoExecute",)), Cause("a taint of one of its devices"))
-        return Cause(f"was evicted because of {tainted.text}", tainted.about)
+        return tainted._replace(text=f"was evicted because of {tainted.text}")
     if reason == "DeletionByTaintManager":
         taints = list(map(taint_of, items(scene.inventory.find("Node", node), "spec", "taints")))
         taints = [each for each in taints if each.effect == "NoExecute"]
@@ -327,10 +327,17 @@ def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[
     catalog = scene.cluster.allocator.catalog
     for claim, result in results(scene, pod):
         found, tolerated = catalog.find(device_of(result)), Tolerations(items(result, "tolerations"))
+        asked = [each.content for each in requests_of(claim) if each.name == text(result, "request")]
+        wanted = Tolerations([one for each in asked for one in items(each, "tolerations")])
         for taint in map(taint_of, found.content.taints if found else ()):
             if found and taint.effect in effects and not tolerated.cover(taint):
                 about: list[About] = [about_taints(taint), Ref("Device", found.name), claim]
-                yield Cause(f"the taint {taint} of device {found}", about)
+                is_lost = wanted.cover(taint)
+                what = ", which the claim tolerates, but not its allocation" if is_lost else ""
+                yield Cause(f"the taint {taint} of device {found}{what}", about, _COPIED if is_lost else ())
+
+
+_COPIED: Final = ("update kube-scheduler: from 1.35 on it copies tolerations into the allocation",)
 
 
 # -- not started
