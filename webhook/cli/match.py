@@ -17,8 +17,6 @@ from webhook.check.files import piped_twice
 from webhook.check.judge import Refusals, refusing
 from webhook.check.target import kubernetes, settings_of
 from webhook.cli.console import (
-    OWN_FAILURE,
-    UNREAD,
     print_findings,
     read_sources,
     show_lines,
@@ -29,7 +27,7 @@ from webhook.cli.console import (
 )
 from webhook.deviceselectors.fleet import ERROR, FALSE, DeviceGroup, Fleet, Query, absent_nodes, rows
 from webhook.documents import Document, Piece, Unreadable
-from webhook.findings import GRAVE, Finding, own_failure
+from webhook.findings import GRAVE, OWN_FAILURE, UNREAD, Finding, own_failure
 from webhook.hints.fields import hint_of
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS, Inventory
