@@ -18,6 +18,7 @@ ROLES: Final = ("ClusterRole", "Role")
 _GATE: Final = "DRAResourceClaimGranularStatusAuthorization"
 _ANY: Final = "*"
 _STATUS: Final = "resourceclaims/status"
+_DRIVER: Final = "resourceclaims/driver"
 _UPDATES: Final = frozenset({_ANY, "update", "patch"})
 _NEEDED: Final = {
     "driver": frozenset(
@@ -70,11 +71,12 @@ _SUBRESOURCES: Final = ("status", "finalizers", *_NEEDED)
 
 
 @rule(*ROLES, of_field=True)
-def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
+def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
     """A rule of a role names a resource that its API groups do not have, so that it has no effect.
 
     RBAC takes any name. Resources are plural and in lower case, as in `kubectl api-resources`, and those of DRA are in
-    the API group resource.k8s.io. Only names of DRA are looked for, in Kubernetes' own groups.
+    the API group resource.k8s.io. Only names of DRA are looked for, in Kubernetes' own groups. The resource names of
+    resourceclaims/driver are drivers, not their charts or service accounts.
     """
     for path, each in placed(role, "rules"):
         groups = texts(each, "apiGroups")
@@ -85,6 +87,11 @@ def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
                 if meant := _meant(resource, is_only=len(groups) == 1):
                     message = f'API group "{DRA}" has no resource "{resource}", so that this has no effect'
                     yield finding((*path, "resources", place), message, meant, "Unknown")
+            for place, name in enumerate(texts(each, "resourceNames") if _DRIVER in texts(each, "resources") else ()):
+                if "." not in name and not context.knows_driver(name):
+                    message = f'"{name}" is no driver, whose names are domains, so that this has no effect'
+                    hint = "write the driver as in spec.driver of its ResourceSlices, such as gpu.example.com"
+                    yield finding((*path, "resourceNames", place), message, hint, "Unknown")
         elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _RESOURCES), ""):
             message = f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
             misspelt = next((place for place, group in enumerate(groups) if nearest(group, [DRA])), None)
