@@ -87,11 +87,11 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
                 if meant := _meant(resource, is_only=len(groups) == 1):
                     message = f'API group "{DRA}" has no resource "{resource}", so that this has no effect'
                     yield finding((*path, "resources", place), message, meant, "Unknown")
-            for place, name in enumerate(texts(each, "resourceNames") if _DRIVER in texts(each, "resources") else ()):
-                if "." not in name and not context.knows_driver(name):
-                    message = f'"{name}" is no driver, whose names are domains, so that this has no effect'
-                    hint = "write the driver as in spec.driver of its ResourceSlices, such as gpu.example.com"
-                    yield finding((*path, "resourceNames", place), message, hint, "Unknown")
+            names = texts(each, "resourceNames") if _DRIVER in texts(each, "resources") else ()
+            for name in (one for one in names if "." not in one and not context.knows_driver(one)):
+                message = f'"{name}" is no driver, whose names are domains, so that this has no effect'
+                hint = "write the driver as in spec.driver of its ResourceSlices, such as gpu.example.com"
+                yield finding((*path, "resourceNames", names.index(name)), message, hint, "Unknown")
         elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _RESOURCES), ""):
             message = f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
             misspelt = next((place for place, group in enumerate(groups) if nearest(group, [DRA])), None)
