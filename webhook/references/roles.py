@@ -11,7 +11,7 @@ from webhook.inventory import DRA
 from webhook.objects import JSONObject, items, placed, texts
 from webhook.policy.manifest.kinds import guess_resource
 from webhook.problem import Advice, Problem
-from webhook.references.rules import Context, finding, rule
+from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.spelling import nearest
 
 ROLES: Final = ("ClusterRole", "Role")
@@ -88,7 +88,7 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
                     message = f'API group "{DRA}" has no resource "{resource}", so that this has no effect'
                     yield finding((*path, "resources", place), message, meant, "Unknown")
             names = texts(each, "resourceNames") if _DRIVER in texts(each, "resources") else ()
-            for name in (one for one in names if "." not in one and not context.knows_driver(one)):
+            for name in (one for one in names if "." not in one and not _is_driver(one, context)):
                 message = f'"{name}" is no driver, whose names are domains, so that this has no effect'
                 hint = "write the driver as in spec.driver of its ResourceSlices, such as gpu.example.com"
                 yield finding((*path, "resourceNames", names.index(name)), message, hint, "Unknown")
@@ -100,6 +100,12 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
             elif groups and all("." not in group or group.endswith(".k8s.io") for group in groups):
                 place, hint = texts(each, "resources").index(resource), f"add a rule with apiGroups: [{DRA}]"
                 yield finding((*path, "resources", place), message, hint, "Unknown")
+
+
+def _is_driver(name: str, context: Context) -> bool:
+    """Tell whether a driver is known by a name, or selected by a class."""
+    selectors = (items(each, "spec", "selectors") for each in context.inventory.all("DeviceClass"))
+    return context.knows_driver(name) or any(name in drivers_of(each, context) for each in selectors)
 
 
 def _meant(resource: str, *, is_only: bool) -> str | Advice:

@@ -388,7 +388,7 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, event: E
             yield trouble._replace(text=f"{who}: {trouble.text}", about=[trouble.about, about])
         elif driver in named:
             workload = drivers.daemon_set(scene, driver)
-            why, helps = "no DaemonSet looks like it", (f"install driver {driver}",)
+            why, help_ = "no DaemonSet looks like it", f"install driver {driver}"
             if workload:
                 there = (each for each in scene.owned(workload) if home_of(each) == text(pod, "spec", "nodeName"))
                 since = text(condition_of(next(there, {}), "Ready"), "lastTransitionTime")
@@ -396,8 +396,8 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, event: E
                 why = f"the pod of its DaemonSet {full_name_of(workload)} " + (
                     f"is ready since {since}" if is_lost else "is ready by now, and kubelet tries again"
                 )
-                helps = (_ELSEWHERE,) if is_lost else ()
-            yield Cause(f"{who}: {why}", [about, workload], helps)
+                help_ = _ELSEWHERE if is_lost else ""
+            yield Cause(f"{who}: {why}", [about, workload], (help_,) if help_ else ())
 
 
 def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause]:
