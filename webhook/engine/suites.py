@@ -524,7 +524,8 @@ def _read(
     document = map_of(suite, Path(), SUITE_FIELDS)
     cases: Any = document.get("cases")
     templates, base = document.get("objects") or {}, [*given]
-    errors, minor, served = SuiteErrors(), release or DEFAULT, EVERY_VERSION
+    errors, minor = SuiteErrors(), release or DEFAULT
+    served: Mapping[str, bool] = EVERY_VERSION
     errors.expect_known(document, Path(), SUITE_FIELDS)
     with errors.collected():
         minor = release_of_suite(document) if release is None else release
