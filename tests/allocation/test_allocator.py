@@ -520,3 +520,13 @@ def test_partitions_of_equal_gpus_stand_for_each_other() -> None:
     found = Allocator(CLASSES, slices, [used], features=ALL).allocate(NODE, [claim(*asked)])
     assert isinstance(found, Failure)
     assert (found.error, found.timed_out) == (None, False)
+
+
+def test_states_in_which_a_constraint_compares_other_values_differ() -> None:
+    # Either of the first two devices leaves nothing of their counter, but only the second one has a like.
+    parts = [device(f"d{n}", attributes={"rack": {"int": 2 - n}}, **consuming()) for n in range(2)]
+    whole = device("d2", attributes={"rack": {"int": 1}})
+    slices = [resource_slice(*parts, whole, count=2), resource_slice(name="left", count=2, sharedCounters=counters())]
+    asked = claim(request("r0"), request("r1"), constraints=[{"matchAttribute": f"{DRIVER}/rack"}])
+    with mock.patch.object(search, "_REMEMBERED_AFTER", 0):
+        assert devices(slices, asked, release=37) == ["d1", "d2"]

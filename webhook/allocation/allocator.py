@@ -211,10 +211,7 @@ class Attempt:
         view = self.allocator.view(node)
         left = self._left(view)
         key = view.key(), "" if view.is_like_others else view.node
-        return [
-            Funnel(self.names, self.demand, ask, view, left=left, known=self._exclusions, key=key)
-            for ask in self.demand.asks
-        ]
+        return [Funnel(self.names, ask, view, left=left, known=self._exclusions, key=key) for ask in self.demand.asks]
 
 
 class Answer:

@@ -39,7 +39,7 @@ from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, n
 from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import is_unavailable
-from webhook.simulation.cluster import EVERYWHERE, UNNAMED, Cluster, Demand, NodeRefusal
+from webhook.simulation.cluster import EVERYWHERE, UNNAMED, Cluster, Demand, NodeVerdict, lack_of
 from webhook.simulation.nodeallocatable import Taken, total
 
 UNAVAILABLE: Final = "resourceclaim not available on the node"
@@ -69,28 +69,6 @@ class Needs(NamedTuple):
     claims: tuple[JSONObject, ...]
     leftover: JSONObject | None = None
     consumers: tuple[Consumer, ...] = ()
-
-
-class NodeVerdict(NamedTuple):
-    """The verdict of a node on a pod.
-
-    Args:
-        refusal: The refusal of the pod; None if the node accepts it.
-        error: The error that makes the scheduler give up on the pod on all nodes; empty without one.
-        score: How well the devices suit the pod.
-        unavailable: The claims that have devices elsewhere, by index.
-        by_devices: Whether the allocation of devices failed.
-        uncertain: Why the scheduler could also decide otherwise; empty if it could not.
-        taken: The amounts that its devices would take of the node, by request, if the node has too little for them.
-    """
-
-    refusal: NodeRefusal | None = None
-    error: Fault = NO_FAULT
-    score: int = 0
-    unavailable: tuple[int, ...] = ()
-    by_devices: bool = False
-    uncertain: str = ""
-    taken: Mapping[tuple[str, str], Mapping[str, int]] = {}
 
 
 class _Asked(NamedTuple):
@@ -162,10 +140,10 @@ class Round:
     def filter(self, node: int) -> NodeVerdict:
         """Check whether a node accepts the pod."""
         state, settings = self.cluster.nodes[node], self.cluster.settings
-        refusal = state.refusal(self.needs.demand, settings.release, self._is_delegated)
-        if refusal is None and self.needs.leftover is not None:
-            refusal = NodeRefusal(("cannot schedule extended resource claim",))
-        return self.filter_devices(node) if refusal is None else NodeVerdict(refusal)
+        verdict = state.verdict(self.needs.demand, settings.release, self._is_delegated)
+        if not verdict.reasons and self.needs.leftover is not None:
+            return NodeVerdict(("cannot schedule extended resource claim",))
+        return verdict if verdict.reasons else self.filter_devices(node)
 
     def filter_devices(self, node: int) -> NodeVerdict:
         """Check the devices of a node that accepts the pod otherwise."""
@@ -180,13 +158,13 @@ class Round:
         if result is not None and result.timed_out:
             said = isinstance(result, Failure) and result.error
             error = said or Fault(f"node {state.name}: timed out trying to allocate devices")
-            return NodeVerdict(NodeRefusal((error,)), error=error, by_devices=True)
+            return NodeVerdict((error,), error=error, by_devices=True)
         if isinstance(result, Failure):
             reason: str = result.error or "cannot allocate all claims"
             error = result.error if result.error and result.scope == "abort" else NO_FAULT
-            return NodeVerdict(NodeRefusal((reason,)), error, by_devices=True, uncertain=_uncertainty(result))
+            return NodeVerdict((reason,), error=error, by_devices=True, uncertain=_uncertainty(result))
         if unavailable:
-            return NodeVerdict(NodeRefusal((UNAVAILABLE,)), unavailable=unavailable)
+            return NodeVerdict((UNAVAILABLE,), unavailable=unavailable)
         if shortage := self._shortage(node, result):
             return shortage
         if result is None:
@@ -209,18 +187,18 @@ class Round:
             return None
         for claim, results, containers in devices.given(pod, claims, result.allocations if result else ()):
             if error := devices.error(claim, results):
-                return NodeVerdict(NodeRefusal((error,)), error=error)
+                return NodeVerdict((error,), error=error)
             if reason := devices.unused(claim, results, containers):
-                return NodeVerdict(NodeRefusal((reason,)))
+                return NodeVerdict((reason,))
         if reason := devices.refusal(claims, uid_of(pod)):
-            return NodeVerdict(NodeRefusal((reason,)))
+            return NodeVerdict((reason,))
         state, wanted, taken = self.cluster.nodes[node], self.needs.demand.requests, self.taken(result)
         missing = [
             name
             for name, amount in total(taken).items()
             if amount + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used[name]
         ]
-        return NodeVerdict(NodeRefusal.for_lack(*missing), taken=taken) if missing else None
+        return NodeVerdict(tuple(map(lack_of, missing)), missing=tuple(missing), taken=taken) if missing else None
 
 
 def _uncertainty(result: Result | Failure) -> str:
@@ -290,7 +268,7 @@ class Verdicts:
                 self.uncertain[node] = verdict.uncertain
             if verdict.error:
                 self.errors[node] = verdict.error
-            elif verdict.refusal is None:
+            elif not verdict.reasons:
                 self.fitting[node] = verdict.score
 
     def best(self) -> list[int]:
@@ -460,7 +438,7 @@ class Scheduler:
             for claim in placement.claims:
                 given_back.enter_context(cluster.without(claim))
             round_ = Round(cluster, needs)
-            suiting = (node for node in placement.verdicts.nodes if round_.filter(node).refusal is None)
+            suiting = (node for node in placement.verdicts.nodes if not round_.filter(node).reasons)
             nodes = [*islice(suiting, _ASKED_MAX + 1)]
             attempts = ((node, round_.on(node).attempt) for node in nodes[:_ASKED_MAX])
             found = (f for node, attempt in attempts if attempt for f in attempt.explain(cluster.nodes[node].node))
@@ -549,7 +527,7 @@ class Scheduler:
         if len(spare) > 1:
             placement = placement._replace(uncertain=_EITHER.format(" or ".join(map(full_name_of, spare))))
         said, again = self._free(spare, round_.needs)
-        refusals = [v.refusal for v in verdicts.by_node.values() if v.refusal is not None]
+        refusals = [each for each in verdicts.by_node.values() if each.reasons]
         unchecked = nodes - len(refusals)  # the node affinity names others
         reasons = Counter([reason for each in refusals for reason in each.reasons])
         reasons[UNNAMED] += unchecked
