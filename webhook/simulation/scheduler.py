@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from webhook.allocation import Attempt, Failure, Result
+from webhook.allocation import Answer, Attempt
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api.templates import source
 from webhook.budget import DeadlineExceededError, check_deadline
@@ -122,7 +122,7 @@ class Round:
             self._asked[delegated] = _Asked(made, claims, attempt)
         return self._asked[delegated]
 
-    def result_on(self, node: int) -> Result | Failure | None:
+    def result_on(self, node: int) -> Answer | None:
         """Allocate the pod's devices on a node; None if it needs none."""
         attempt = self.on(node).attempt
         return None if attempt is None else attempt.on(self.cluster.nodes[node].node)
@@ -156,10 +156,9 @@ class Round:
         )
         result = self.result_on(node)
         if result is not None and result.timed_out:
-            said = isinstance(result, Failure) and result.error
-            error = said or Fault(f"node {state.name}: timed out trying to allocate devices")
+            error = result.error or Fault(f"node {state.name}: timed out trying to allocate devices")
             return NodeVerdict((error,), error=error, by_devices=True)
-        if isinstance(result, Failure):
+        if result is not None and not result.is_found:
             reason: str = result.error or "cannot allocate all claims"
             error = result.error if result.error and result.scope == "abort" else NO_FAULT
             return NodeVerdict((reason,), error=error, by_devices=True, uncertain=_uncertainty(result))
@@ -173,14 +172,14 @@ class Round:
         score = _score(self.on(node).claims, result.devices) if scores else 0
         return NodeVerdict(score=score, uncertain=_uncertainty(result))
 
-    def taken(self, result: Result | None) -> Taken:
+    def taken(self, result: Answer | None) -> Taken:
         """Return the amounts that the pod's devices take of their node's other resources, by request."""
         devices = self.cluster.node_allocatable
         if devices is None:
             return {}
         return devices.taken(self.needs.pod, self.needs.claims, result.allocations if result else ())
 
-    def _shortage(self, node: int, result: Result | None) -> NodeVerdict | None:
+    def _shortage(self, node: int, result: Answer | None) -> NodeVerdict | None:
         """Explain why a node lacks the resources that the pod's devices stand for; None if it has them."""
         devices, pod, claims = self.cluster.node_allocatable, self.needs.pod, self.needs.claims
         if devices is None:
@@ -201,7 +200,7 @@ class Round:
         return NodeVerdict(tuple(map(lack_of, missing)), missing=tuple(missing), taken=taken) if missing else None
 
 
-def _uncertainty(result: Result | Failure) -> str:
+def _uncertainty(result: Answer) -> str:
     """Say why the scheduler could also decide otherwise on a node; empty if it could not."""
     if not result.depends_on_order:
         return ""
@@ -602,7 +601,7 @@ class Scheduler:
         if round_.on(node).made is not None:
             made = [Use("", created(pending[-1]), _consumer(placement.pod))]
             pending = [*pending[:-1], made[0].claim]
-        allocations = result.allocations if isinstance(result, Result) else []
+        allocations = result.allocations if result else []
         given: dict[int, JSONObject] = {}
         for claim, allocation in zip(pending, allocations, strict=False):
             given.setdefault(id(claim), allocation)  # a claim that the pod names twice keeps its first devices
@@ -624,7 +623,7 @@ class Scheduler:
             if error := binding.refusal(claim, use.consumer, namespace, release, timestamp):
                 return self._unbound(placement, uses, [*bound, claim], before, error)
             bound.append(cluster.reserve(claim, use.consumer))
-        taken = round_.taken(result if isinstance(result, Result) else None)
+        taken = round_.taken(result)
         cluster.bind(placement.pod, needs.demand.with_more(total(taken)) if taken else needs.demand, node)
         placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
         if cluster.waits and any(map(binding.waits, bound)):
