@@ -148,6 +148,8 @@ def claim_shared_by_replicas(pod: JSONObject, context: Context) -> Iterator[Prob
         known = context.inventory.find("ResourceClaim", name, namespace_of(pod))
         if known and not _is_to_share(known, context):
             message = f'{who} the devices of one ResourceClaim, "{name}"'
+            if isinstance(replicas, int) and replicas > _CONSUMERS:
+                message += f"; it can be reserved for {_CONSUMERS} at once, and the others stay pending"
             hint = "a ResourceClaimTemplate (resourceClaimTemplateName) gives each pod devices of its own"
             yield finding((*path, "resourceClaimName"), message, hint, "Shared")
 
@@ -183,6 +185,18 @@ def claim_of_another(pod: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 _CONSUMERS = 256
+
+
+@rule("Pod", level=NOTE)
+def no_grace_period(pod: JSONObject, _: Context) -> Iterator[Problem]:
+    """A pod with claims is removed at once when it is deleted, and its devices are free before kubelet releases them.
+
+    With terminationGracePeriodSeconds 0, the API server does not wait for kubelet, as with kubectl delete --force: other
+    pods can get the devices while the containers still run, and a pod with a claim of the same name has to wait.
+    """
+    if at(pod, "spec", "resourceClaims") and at(pod, "spec", path := "terminationGracePeriodSeconds") == 0:
+        message = "a deleted pod is gone before its containers have ended and its devices are released"
+        yield finding(("spec", path), message, "state at least 1")
 
 
 @rule("Pod", level=NOTE)
