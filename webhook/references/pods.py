@@ -191,8 +191,8 @@ _CONSUMERS = 256
 def no_grace_period(pod: JSONObject, _: Context) -> Iterator[Problem]:
     """A pod with claims is removed at once when it is deleted, and its devices are free before kubelet releases them.
 
-    With terminationGracePeriodSeconds 0, the API server does not wait for kubelet, as with kubectl delete --force: other
-    pods can get the devices while the containers still run, and a pod with a claim of the same name has to wait.
+    With terminationGracePeriodSeconds 0, the API server does not wait for kubelet, as with kubectl delete --force:
+    other pods can get the devices while the containers still run, and a pod with a claim of the same name has to wait.
     """
     if at(pod, "spec", "resourceClaims") and at(pod, "spec", path := "terminationGracePeriodSeconds") == 0:
         message = "a deleted pod is gone before its containers have ended and its devices are released"
