@@ -370,6 +370,7 @@ def test_a_pod_is_told_by_its_events_the_last_of_many_too() -> None:
     assert speakers(draguard("explain", "-", stdin=described.encode()).out) == [KUBELET]
     events = ["Events:", *["  Normal  Pulled  1s  kubelet  pulled"] * 50, f"  Warning  Failed  1s  kubelet  {PREPARE}x"]
     assert speakers(explain_answer("\n".join(events))) == [KUBELET]
+    assert speakers(explain_answer("Name: train\n  Reason: ContainerCreating\nEvents:  <none>")) == [KUBELET]
 
 
 @each_row(

@@ -312,12 +312,12 @@ _UNDECLARED: Final = re.compile(r"(?<![^\s:])\.(\S+): field not declared in sche
 _NO_MATCH: Final = re.compile(r'no matches for kind "(\w+)" in version "([^"]*)"')
 _EVENT: Final = re.compile(r"\n(?=\s*(?:\S+\s+)?(?:Warning|Normal)\s)")
 """Ends an event in the output of kubectl."""
-_EVENTS: Final = "\nEvents:"
+_EVENTS: Final = re.compile(r"\nEvents:(?!\s*<none>)")
 """Comes before the events in the output of ``kubectl describe``."""
 _MOST: Final = 5
 """The most fields of an answer, or of an event, that are described."""
-_LOGGED: Final = re.compile(r'\berr(?:or)?"?[=:] ?("(?:[^"\\]|\\.)*)(?:"|\Z)')
-"""An error in a line of a component's log, which has it in quotes."""
+_LOGGED: Final = re.compile(r'(?:\berr(?:or)?"?[=:] ?|"Failure",\s*"message":\s*)("(?:[^"\\]|\\.)*)(?:"|\Z)')
+"""An error in a line of a component's log, or in a Status as JSON, which have it in quotes."""
 _OURS: Final = re.compile(r"\b(?:error|warning|note) ([a-z0-9-]+): ")
 """A finding as draguard prints it."""
 _REASON: Final = re.compile(
@@ -346,7 +346,7 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
         UnknownNameError: It is not a text of a known component, and names neither a field nor a kind.
         ValueError: ``kubernetes`` is not a known version.
     """
-    answer = _unquoted(answer.rpartition(_EVENTS)[2][:LONGEST].strip())
+    answer = _unquoted(_EVENTS.split(answer)[-1][:LONGEST].strip())
     answer = _LOGGED.sub(lambda found: "err: " + _unquoted(found[1] + '"'), answer)
     answer = _OF_SCHEMA.sub(_as_in_go, answer)
     if (ours := _OURS.search(answer)) and ours[1] in (known := _rules(None)):

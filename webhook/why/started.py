@@ -11,7 +11,16 @@ from webhook.allocation.devices import Tolerations, taint_of
 from webhook.explain.components import cures
 from webhook.hints.names import listed
 from webhook.inventory import devices_reported, has_ended
-from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, device_of, requests_of, results_of
+from webhook.inventory.claims import (
+    MADE,
+    Blocked,
+    Use,
+    allocation_of,
+    claims_named,
+    device_of,
+    requests_of,
+    results_of,
+)
 from webhook.inventory.plugins import home_of, is_ready
 from webhook.inventory.resources import is_of_resources
 from webhook.objects import (
@@ -124,7 +133,7 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
     target = _disruption(pod)
     if target is not None:
         found = _disrupted(scene, pod, target)
-        held = [full_name_of(each.claim) for each in uses(scene, pod) if allocation_of(each.claim)]
+        held = list(dict.fromkeys(full_name_of(claim) for claim, _ in results(scene, pod)))
         release = f", and releases claim {', '.join(held)} then" if held else ""
         return found._replace(text=f"{found.text}; it is being terminated{release}")
     if down := _node_down(scene, pod):
@@ -285,10 +294,10 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 
 def results(scene: Scene, pod: JSONObject) -> Iterator[tuple[JSONObject, JSONObject]]:
-    """Yield the devices of a pod's claims, each with its claim; also of the one for its extended resources."""
-    name = text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")
-    of_resources = scene.inventory.find("ResourceClaim", name, namespace_of(pod)) if name else None
-    for claim in (*(each.claim for each in uses(scene, pod)), *([of_resources] if of_resources else [])):
+    """Yield the devices of a pod's claims, for extended resources and being deleted, too, each with its claim."""
+    used = [each.claim for each in uses(scene, pod)]
+    used += (scene.inventory.find("ResourceClaim", name, namespace_of(pod)) or {} for name in claims_named(pod))
+    for claim in {name_of(each): each for each in used}.values():
         for result in results_of(claim):
             yield claim, result
 
@@ -330,15 +339,20 @@ def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[
     """Yield the taints that devices of a pod's claims have got since."""
     catalog = scene.cluster.allocator.catalog
     for claim, result in results(scene, pod):
-        found, tolerated = catalog.find(device_of(result)), Tolerations(items(result, "tolerations"))
+        found, tolerations = catalog.find(device_of(result)), items(result, "tolerations")
+        lasting = Tolerations([each for each in tolerations if each.get("tolerationSeconds") is None])
         asked = [each.content for each in requests_of(claim) if each.name == text(result, "request")]
         wanted = Tolerations([one for each in asked for one in items(each, "tolerations")])
         for taint in map(taint_of, found.content.taints if found else ()):
-            if found and taint.effect in effects and not tolerated.cover(taint):
+            if found and taint.effect in effects and not lasting.cover(taint):
                 about: list[About] = [about_taints(taint), Ref("Device", found.name), claim]
-                is_lost = wanted.cover(taint)
-                what = ", which the claim tolerates, but not its allocation" if is_lost else ""
-                yield Cause(f"the taint {taint} of device {found}{what}", about, _COPIED if is_lost else ())
+                what = ""
+                helps: tuple[str, ...] = ()
+                if Tolerations(tolerations).cover(taint):
+                    what = ", which the claim tolerates for a while (tolerationSeconds)"
+                elif wanted.cover(taint):
+                    what, helps = ", which the claim tolerates, but not its allocation", _COPIED
+                yield Cause(f"the taint {taint} of device {found}{what}", about, helps)
 
 
 _COPIED: Final = ("update kube-scheduler: from 1.35 on it copies tolerations into the allocation",)
