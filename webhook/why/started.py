@@ -488,6 +488,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         words = f": {brief(probes[0].words)}" if probes else ""
         name = text(status, "name")
         yield Cause(f"container {name} runs, and is not ready{words}", [Ref("Container", name)])
+    yield from _lost(scene, pod)
     yield from drivers.unpublished_by(scene, pod)
     for status in containers.restarted(pod):
         if status not in troubled:
@@ -525,6 +526,19 @@ def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             "that the pod runs without the devices that are allocated to it",
             [Ref("Claim in the pod", name), refs],
             (f"add resources.claims: [{{name: {name}}}] to the container, and create the pod again",),
+        )
+
+
+def _lost(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say which claims a running pod has lost."""
+    for use in uses(scene, pod):
+        if use.consumer.has(use.claim):
+            continue
+        lost = "is not reserved for it any more" if allocation_of(use.claim) else "is not allocated any more"
+        yield Cause(
+            f"runs, but claim {name_of(use.claim)} {lost}: other pods may get its devices",
+            [use.claim, *scene.claim_sources(pod).values()],
+            ("create the pod again, and find out who has changed the status of the claim",),
         )
 
 
