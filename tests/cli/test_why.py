@@ -58,6 +58,24 @@ class TestAsked:
     def test_what_is_not_there_is_a_mistake(self, arguments: tuple[str, ...], said: str) -> None:
         assert said in usage_error("why", *arguments, "--cluster", CLUSTER)
 
+    @each_row(
+        ("arguments", "is_there"),
+        (("raycluster/ray",), True),
+        (("RayCluster/ray",), True),
+        (("rayclusters.ray.io/ray", "-n", "ml"), True),
+        (("RayCluster/ray", "-n", "other"), False),
+        (("RayCluster/other", "-n", "ml"), False),
+    )
+    def test_owners_of_other_projects_are_explained_by_their_pods(
+        self, arguments: tuple[str, ...], is_there: bool, tmp_path: Path
+    ) -> None:
+        owner = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "ray", "uid": "1", "controller": True}
+        metadata = {"name": "worker", "namespace": "ml", "uid": "2", "ownerReferences": [owner]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": "gpu-1"}}
+        (tmp_path / "pod.json").write_text(json.dumps({**pod, "status": {"phase": "Succeeded"}}))
+        done = draguard("why", *arguments, "--cluster", CLUSTER, "--cluster", tmp_path / "pod.json")
+        assert done.out.startswith("ml/raycluster/ray: pod worker: ") is is_there, done
+
     def test_pods_that_were_not_collected_are_not_gone(self, tmp_path: Path) -> None:
         documents = yaml.safe_load_all(CLUSTER.read_text(encoding="utf-8"))
         objects = [item for each in documents if each for item in each.get("items", [each]) if item["kind"] != "Pod"]
@@ -75,6 +93,10 @@ class TestAsked:
         (["/"], "/: a directory: give [NAMESPACE/]NAME of a pod or KIND/NAME, or a manifest"),
         (["node/a", "node/b"], "node/a: one of several: ask about one object at a time"),
         (["deviceclass/x"], "The kinds that can be asked about are pod, deployment, statefulset, daemonset, "),
+        (
+            ["RayJob/x", "-n", "ml"],
+            "RayJob/x: namespace ml has no RayJob x. The kinds that can be asked about are pod, ",
+        ),
         (["svc/x"], "svc/x: no such file. Kind svc is not one of a pod's owners, and the cluster has no pod in a "),
     )
     def test_what_cannot_be_asked_about(self, arguments: list[str], said: str) -> None:

@@ -277,6 +277,7 @@ def test_files_of_json_are_explained_in_its_words(text: str, words: str, of_yaml
 
 TABLE = "NAME     READY   STATUS    RESTARTS   AGE\npod-a    0/1     Pending   0          3m\n"
 DESCRIBED = "Name:         node-a\nRoles:        <none>\nLabels:       a=b\n"
+EVENTS = "Events:\n  ----     ----       ----    -------\n  Warning  Unhealthy  gpu-0   0/1 ready: a: b\n"
 ADD = "this looks like kubectl's table: add -o yaml"
 GET = "this looks like the output of kubectl describe: use kubectl get -o yaml"
 LIST = "a list is not a manifest: write its items as documents, or as the items of a List"
@@ -311,6 +312,12 @@ def test_output_for_people_is_an_error_with_a_hint(
         done = draguard(*command.replace("CLUSTER", name).split(), stdin=stdin)
         printed = done.out + done.err
         assert (done.code, shown in printed, f"help: {hint}\n" in printed) == (1, True, bool(hint))
+
+
+def test_events_that_kubectl_describes_are_no_yaml() -> None:
+    said = draguard("validate", "-", stdin=(DESCRIBED + EVENTS).encode()).out
+    assert "mapping values are not allowed in this context\n" in said
+    assert f"help: {GET}\n" in said
 
 
 @each_row(("text", "codes"), ("{apiVersion: v1, kind: List, items: []}", [0, 0]), ("", [1, 0]))

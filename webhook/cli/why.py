@@ -16,11 +16,11 @@ from webhook.cli import simulate
 from webhook.cli.console import show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
 from webhook.devices import Table
 from webhook.documents.search import SUFFIXES
-from webhook.formats import dns_subdomain
+from webhook.formats import dns_label, dns_subdomain
 from webhook.hints.names import listed
 from webhook.inventory import AROUND, ASKED, Inventory, split_kind
 from webhook.inventory import KINDS as BASE
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.report.model import Report
 from webhook.report.picture import Help, Picture, Story
@@ -87,6 +87,8 @@ def _asked(arguments: Namespace) -> Asked | None:
     kind, (*namespace, name) = split_kind(stated)
     if len(namespace) > 1 or dns_subdomain(name, NEWEST):
         return None
+    if namespace and not kind and dns_label(namespace[0], NEWEST):
+        kind, *namespace = namespace  # of another project, as no namespace is called so
     return Asked(stated, kind or "Pod", name, namespace[0] if namespace else arguments.namespace or "")
 
 
@@ -132,7 +134,22 @@ def _explained(scene: Scene, asked: Asked) -> dict[str, Any]:
         return explain(scene, obj, subject)
     if asked.kind == "Pod" and (found := gone(scene, asked.name, namespace, subject)):
         return found
+    if owner := _owner(asked, inventory):
+        return explain(scene, owner, subject_of(text(owner, "kind"), asked.name, namespace_of(owner)))
     raise UsageError(f"{asked.stated}: {_unknown(asked, inventory)}")
+
+
+def _owner(asked: Asked, inventory: Inventory) -> JSONObject | None:
+    """Return an owner of pods or of Kubernetes' workloads, of another project's kind, as far as they tell."""
+    is_pod = asked.kind == "Pod"  # or what was taken for the namespace is a kind
+    word = (asked.namespace if is_pod else asked.kind).lower().partition(".")[0]
+    place = "" if is_pod else asked.namespace
+    for obj in (each for kind in ("Pod", *AROUND) for each in inventory.all(kind)):
+        for each in items(obj, "metadata", "ownerReferences"):
+            is_meant = text(each, "name") == asked.name and text(each, "kind").lower() in {word, word.removesuffix("s")}
+            if is_meant and place in {"", namespace_of(obj)}:
+                return {"kind": each["kind"], "metadata": {**each, "namespace": namespace_of(obj)}}
+    return None
 
 
 def _unknown(asked: Asked, inventory: Inventory) -> str:
@@ -155,12 +172,13 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
         if inventory.find(kind, asked.name, "" if kind == "Node" else asked.place or DEFAULT_NAMESPACE)
     ]
     missing = f"{'no such file, and ' if asked.kind == 'Pod' else ''}{where} has no {what} {asked.name}"
-    kinds = ""
+    kinds, is_other = "", asked.kind not in ASKED.values()
     if asked.kind == "Pod" and "/" in asked.stated and asked.namespace not in {DEFAULT_NAMESPACE, *dict(names)}:
-        no_owner = f"Kind {asked.namespace} is not one of a pod's owners"
+        no_owner, is_other = f"Kind {asked.namespace} is not one of a pod's owners", True
         missing = f"no such file. {no_owner}, and the cluster has no pod in a namespace {asked.namespace}"
+    if is_other:
         known = ", ".join(dict.fromkeys(kind.lower().removeprefix("resource") for kind in ASKED.values()))
-        kinds = f". The kinds that can be asked about are {known}"
+        kinds = f". The kinds that can be asked about are {known}, and owners of these"
     if alike:
         return f"{missing}: did you mean {listed(alike)}?"
     if near_by:

@@ -39,7 +39,7 @@ from webhook.documents.source import (
     too_deep,
     too_many_values,
 )
-from webhook.documents.yamlhints import hint_of
+from webhook.documents.yamlhints import as_described, hint_of
 from webhook.records import NamedTuple
 
 _FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
@@ -155,7 +155,8 @@ def content_error(error: Exception, text: str) -> ContentError:
     start = text.rfind("\n", 0, offset) + 1
     above = text[max(0, start - MAX_EXCERPT) : start].splitlines()
     before = next((each for each in reversed(above) if each.partition("#")[0].strip()), "")
-    hint = hint_of(problem, _line(text, offset), offset - start, text[at : at + 1], _line(text, at), before=before)
+    line, opened = _line(text, offset), _line(text, at)
+    hint = as_described(text) or hint_of(problem, line, offset - start, text[at : at + 1], opened, before=before)
     return ContentError(problem + context, offset, hint)
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from webhook.documents.stored import ObjectFilter
 
 _TABLE: Final = re.compile(r"\A\s*(?:NAMESPACE +)?NAME(?: +[A-Z][A-Z-]*)+ *$", re.MULTILINE)
-_DESCRIBED: Final = re.compile(r"\A\s*Name: +\S+\n(?:Namespace|Labels|Roles|Annotations): ")
 _FIRST: Final = 1000
 """The characters that are looked at."""
 
@@ -109,14 +108,16 @@ def _without_manifest(source: str, text: str, hint: str) -> Unreadable:
         text: Its text; empty if it has no document.
         hint: Further help.
     """
+    from webhook.documents.yamlhints import as_described  # needed only for mistakes
+
     what = "standard input" if source == STDIN_NAME else "the file"
     first = text[:_FIRST].replace("\r\n", "\n")
     if text.lstrip().startswith(("[", "- ")):
         hint = "a list is not a manifest: write its items as documents, or as the items of a List"
     elif _TABLE.match(first):
         hint = "this looks like kubectl's table: add -o yaml"
-    elif _DESCRIBED.match(first):
-        hint = "this looks like the output of kubectl describe: use kubectl get -o yaml"
+    elif described := as_described(first):
+        hint = described
     elif text and source != STDIN_NAME:
         hint = f"no document in it has an apiVersion or a kind; {hint}".strip("; ")
     return Unreadable(source, 1, 1, f"{what} holds no manifest", hint)

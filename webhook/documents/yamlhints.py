@@ -53,6 +53,12 @@ _DASHES: Final = Pattern("[-\u2010-\u2015\u2212]{2,}")
 _KEY: Final = Pattern(r"[A-Za-z]+(?=[ \t]*:)")
 _WITHOUT_COLON: Final = Pattern(r"(?:(?=-\s)-\s++)*+([A-Za-z][\w.-]*+)(?:\s++([^:#]++))?")
 """Matches a line whose key, before its value or the lines below, lacks the colon."""
+_DESCRIBED: Final = Pattern(r"\A\s*Name: +\S+\r?\n(?:Namespace|Labels|Roles|Annotations): ")
+
+
+def as_described(text: str) -> str:
+    """Suggest what to read in place of what ``kubectl describe`` prints; empty if a text is none of it."""
+    return "this looks like the output of kubectl describe: use kubectl get -o yaml" if _DESCRIBED.match(text) else ""
 
 
 def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = "", *, before: str = "") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from webhook.api.versions import GROUP
-from webhook.objects import JSONObject, group_of, mapping, namespace_of, number, placed, text
+from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, placed, text
 from webhook.problem import WARNING, Path, Problem, Steps, value_at
 from webhook.workloads.locations import PodsIn, every_object, is_held, manifest
 
@@ -146,7 +146,7 @@ def _service(obj: JSONObject, service: Any, at: Steps) -> Iterator[PodsIn]:
     yield PodsIn(pod, (*places, (_CONTAINERS[:2], there)), number=count)
 
 
-_MACHINES: Final[dict[str, Steps]] = {
+_MACHINES: Final[dict[str, tuple[str, ...]]] = {
     "VirtualMachine": ("spec", "template", "spec"),
     "VirtualMachineInstance": ("spec",),
     "VirtualMachineInstanceReplicaSet": ("spec", "template", "spec"),
@@ -156,25 +156,26 @@ _OF_MACHINES: Final = {"name": "claimName", "request": "requestName"}
 """The fields of a container's use of a claim, and those in which a machine states them."""
 
 
+def _claimants(obj: JSONObject, at: Sequence[str]) -> Iterator[tuple[Steps, JSONObject]]:
+    """Yield the devices of a virtual machine, and the claims of its networks, with their paths."""
+    for name in ("gpus", "hostDevices"):
+        yield from placed(obj, *at, "domain", "devices", name)
+    for steps, each in placed(obj, *at, "networks"):
+        yield (*steps, "resourceClaim"), mapping(each, "resourceClaim")
+
+
 def _machine(obj: JSONObject) -> Iterator[PodsIn]:
     """Make the pod of a virtual machine; its devices and networks use claims (kubevirt, schema.go: ClaimRequest)."""
     at = _MACHINES.get(str(obj.get("kind")), ())
-    spec = mapping(obj, *map(str, at))
-    requests: list[tuple[Steps, Any]] = []
-    for name in ("gpus", "hostDevices"):
-        devices = _items(spec, "domain", "devices", name)
-        requests += [((*at, "domain", "devices", name, index), each) for index, each in enumerate(devices)]
-    for index, each in enumerate(_items(spec, "networks")):
-        requests.append(((*at, "networks", index, "resourceClaim"), mapping(each, "resourceClaim")))
     uses: list[JSONObject] = []
     places: list[tuple[Steps, Steps]] = []
-    for steps, each in requests:
-        if not isinstance(each, dict) or "claimName" not in each:
+    for steps, each in _claimants(obj, at):
+        if "claimName" not in each:
             continue
         here = (*_CONTAINERS, 0, "resources", "claims", len(uses))
         places += [((*here, "request"), (*steps, "requestName")), (here, (*steps, "claimName"))]
         uses.append({name: each[field] for name, field in _OF_MACHINES.items() if field in each})
-    claims = _items(spec, "resourceClaims")
+    claims = _items(obj, *at, "resourceClaims")
     if uses or claims:
         container = {"name": "compute", "image": "unknown", "resources": {"claims": uses}}
         pod = manifest(obj, {"spec": {"containers": [container], "resourceClaims": claims}})
@@ -288,6 +289,30 @@ def _podless(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
             yield (*steps, "resourceClaims"), message, hint
 
 
+def _refused_machine(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
+    """KubeVirt wants both claim and request of a device or network (pkg/dra/admitter, pkg/network/admitter/dra.go)."""
+    at = _MACHINES.get(str(obj.get("kind")), ())
+    for steps, each in _claimants(obj, at):
+        given = [name for name in _OF_MACHINES.values() if each.get(name)]
+        if len(given) == 1:
+            (missing,) = {*_OF_MACHINES.values()}.difference(given)
+            yield steps, f"KubeVirt refuses {given[0]} without {missing}", f"add {missing}"
+        elif given and each.get("deviceName"):
+            yield steps, "KubeVirt refuses a device with both deviceName and a claim", "leave out one of the two"
+    gpus, networks = items(obj, *at, "domain", "devices", "gpus"), items(obj, *at, "networks")
+    named = {text(each, "name") for each in networks if each.get("resourceClaim")}
+    devices = {bool(each.get("claimName")) for each in gpus}
+    hint = "take all of them from claims, or none"
+    if len(devices) > 1:
+        yield (*at, "domain", "devices", "gpus"), "KubeVirt refuses GPUs of claims beside others", hint
+    if named and any("multus" in each for each in networks):
+        yield (*at, "networks"), "KubeVirt refuses networks of claims beside those of Multus", hint
+    for steps, each in placed(obj, *at, "domain", "devices", "interfaces"):
+        if text(each, "name") in named and not each.keys() & {"sriov", "binding"}:
+            message = "KubeVirt refuses an interface of a claim's network without sriov or a binding"
+            yield steps, message, "write sriov: {}, or binding: with the name of a plugin"
+
+
 def _tekton(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     """Pod templates of Tekton have no field for claims (pipeline, pkg/apis/pipeline/pod/template.go)."""
     for steps, value in every_object(mapping(obj, "spec"), ("spec",)):
@@ -299,6 +324,8 @@ def _tekton(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
 _LOST: Final = {
     "apps.nvidia.com": _nim_resources,
     "argoproj.io": _podless,
+    "kubevirt.io": _refused_machine,
+    "pool.kubevirt.io": _refused_machine,
     "serving.knative.dev": _knative,
     "tekton.dev": _tekton,
     "trainer.kubeflow.org": _train_job,
