@@ -29,7 +29,7 @@ from webhook.inventory.claims import (
 )
 from webhook.inventory.resources import ExtendedResources
 from webhook.later import cached_property
-from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, written
@@ -296,8 +296,8 @@ class Answers:
             used.append("preemption")
         if used:
             yield f"not simulated for this pod: {', '.join(used)}"
-        asked = (each.content for claim in placement.claims for each in requests_of(claim))
-        wants_several = (text(each, "allocationMode") == "All" or (number(each, "count") or 1) > 1 for each in asked)
+        asked = (each for claim in placement.claims for each in requests_of(claim))
+        wants_several = (each.is_for_all or each.wanted > 1 for each in asked)
         if settings.release == _MISTAKEN and "DRAConsumableCapacity" in settings.gates and any(wants_several):
             yield (
                 "not simulated: with DRAConsumableCapacity, the scheduler of Kubernetes 1.34 takes the capacity of the "
