@@ -58,6 +58,11 @@ def blocking(node: JSONObject) -> list[Taint]:
     return [taint for each in items(node, "spec", "taints") if (taint := taint_of(each)).effect in _BLOCKING]
 
 
+REMOVERS: Final = {
+    **dict.fromkeys(("karpenter.sh/disrupted", "karpenter.sh/disruption"), "Karpenter"),
+    "ToBeDeletedByClusterAutoscaler": "cluster-autoscaler",
+}
+"""The autoscalers that remove nodes with a taint."""
 NODE_STATES: Final = {
     "node.kubernetes.io/not-ready": "{is} ready",
     "node.kubernetes.io/unreachable": "{is} reachable",
@@ -70,8 +75,7 @@ NODE_STATES: Final = {
     "node.cloudprovider.kubernetes.io/uninitialized": "{is} initialized",
     "node.cloudprovider.kubernetes.io/shutdown": "{is} started",
     "karpenter.sh/unregistered": "{is} registered by Karpenter",
-    **dict.fromkeys(("karpenter.sh/disrupted", "karpenter.sh/disruption"), "{is} kept by Karpenter"),
-    "ToBeDeletedByClusterAutoscaler": "{is} kept by cluster-autoscaler",
+    **{taint: f"{{is}} kept by {who}" for taint, who in REMOVERS.items()},
 }
 """The taints that reflect a node's state, and the state that the node must reach: pods should not tolerate them."""
 _SINGULAR: Final = {"is": "is", "has": "has"}
@@ -315,7 +319,7 @@ _FIXED: Final = {35: 6, 36: 3}
 """The patch releases of releases that have none of the bugs that are simulated."""
 _TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
 """The feature gates that taint rules need, each from a release on."""
-_SCORES_FIXED: Final = {35: 6, 36: 2}
+SCORES_FIXED: Final = {35: 6, 36: 2}
 """The patch releases of releases from which the scheduler scores nodes if only some of a pod's claims are allocated."""
 _OLDEST: Final = 31
 """The first release whose scheduler allocates the devices of ResourceSlices by CEL selectors."""
@@ -425,7 +429,7 @@ class Settings(NamedTuple):
     @property
     def fails_to_score(self) -> bool:
         """Whether the scheduler fails for a pod that several nodes suit if only some of its claims are allocated."""
-        return self.patch < _SCORES_FIXED.get(self.release, 0)
+        return self.patch < SCORES_FIXED.get(self.release, 0)
 
     @property
     def taint_rules_ignored(self) -> str:
@@ -568,9 +572,8 @@ class Cluster:
 
     def rules_of(self, taints: Container[Taint]) -> list[JSONObject]:
         """Return the DeviceTaintRules that set one of some taints."""
-        return [
-            each for each in self.inventory.all("DeviceTaintRule") if taint_of(mapping(each, "spec", "taint")) in taints
-        ]
+        rules = tainting(self.inventory.all("DeviceTaintRule"), self.settings.release)
+        return [each for each in rules if taint_of(mapping(each, "spec", "taint")) in taints]
 
     # -- pods
 

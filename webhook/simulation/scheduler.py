@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Final
 
 from webhook.allocation import Answer, Attempt
+from webhook.allocation.features import CRASHES_UNTIL
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api.templates import source
 from webhook.budget import DeadlineExceededError, check_deadline
@@ -39,7 +40,7 @@ from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, n
 from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import is_unavailable
-from webhook.simulation.cluster import EVERYWHERE, UNNAMED, Cluster, Demand, NodeVerdict, lack_of
+from webhook.simulation.cluster import EVERYWHERE, SCORES_FIXED, UNNAMED, Cluster, Demand, NodeVerdict, lack_of
 from webhook.simulation.nodeallocatable import Taken, total
 
 UNAVAILABLE: Final = "resourceclaim not available on the node"
@@ -292,7 +293,7 @@ _RESERVED: Final = "it names its node itself ({}), and kube-controller-manager r
 _REFUSED: Final = "the API server refuses its claim {}: {}"
 _EITHER: Final = "the scheduler could also decide otherwise: it takes the devices of {} back, whichever comes first"
 _ON_ANOTHER: Final = "the scheduler could also decide otherwise: node {} suits the pod as well, but there it {}"
-_CRASHES: Final = "kube-scheduler {} crashes whenever it comes to this pod: {}: a bug, fixed in 1.35.6 and 1.36.2"
+_CRASHES: Final = "kube-scheduler {} crashes whenever it comes to this pod: {}: {}"
 _ASKED_MAX: Final = 16
 """The number of nodes on which other devices are looked for."""
 _SHARED_MAX: Final = 64
@@ -518,7 +519,7 @@ class Scheduler:
             node = min(verdicts.errors)
             error = round_.filter(node).error or verdicts.errors[node]
             if error.is_crash:
-                reason = _CRASHES.format(self.cluster.settings, error)
+                reason = _CRASHES.format(self.cluster.settings, error, _bug(CRASHES_UNTIL))
                 return placement._replace(reason=reason, verdicts=None), False
             condition = _failed(f'running "DynamicResources" filter plugin: {error}')
             return placement._replace(condition=condition, error=error), False
@@ -546,7 +547,7 @@ class Scheduler:
         failed = _failed(f'running Score plugins: plugin "DynamicResources" failed with: {said}')
         reason = (
             f"claim {full_name_of(given[0])} is allocated and another claim of the pod is not, for which the scheduler "
-            f"of Kubernetes {self.cluster.settings} cannot score several nodes: a bug, fixed in 1.35.6 and 1.36.2"
+            f"of Kubernetes {self.cluster.settings} cannot score several nodes: {_bug(SCORES_FIXED)}"
         )
         return Placement(placement.pod, None, failed, placement.claims, reason=reason)
 
@@ -697,6 +698,11 @@ def _shape(pod: JSONObject) -> JSONObject:
 
 
 # -- conditions
+
+
+def _bug(fixed: Mapping[int, int]) -> str:
+    """Say in which patch releases a bug is fixed."""
+    return f"a bug, fixed in {' and '.join(f'1.{release}.{patch}' for release, patch in fixed.items())}"
 
 
 def _failed(message: str, reason: str = SCHEDULER_ERROR) -> Condition:

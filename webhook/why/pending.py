@@ -39,6 +39,7 @@ from webhook.simulation.cluster import (
     CORDON,
     NODE_STATES,
     PORTS,
+    REMOVERS,
     TAINTS,
     TOO_MANY,
     NodeState,
@@ -428,13 +429,6 @@ _CONDITIONS: Final = {
     "node.kubernetes.io/network-unavailable": "NetworkUnavailable",
 }
 """The conditions of a node that tell more of its state, by the taints that stand for it."""
-
-
-_LEAVING: Final = {
-    "ToBeDeletedByClusterAutoscaler": "being deleted by cluster-autoscaler",
-    **dict.fromkeys(("karpenter.sh/disrupted", "karpenter.sh/disruption"), "being replaced by Karpenter"),
-}
-"""What becomes of nodes, by the taints that stand for it."""
 
 
 class Explained(NamedTuple):
@@ -926,7 +920,8 @@ def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -
     for each in taints:
         condition = condition_of(node, _CONDITIONS.get(each.key, ""))
         words = text(condition, "message") or text(condition, "reason")
-        state = _LEAVING.get(each.key) or each.key.rpartition("/")[2].replace("-", " ")
+        remover = REMOVERS.get(each.key)
+        state = f"being removed by {remover}" if remover else each.key.rpartition("/")[2].replace("-", " ")
         verb = f"{is_} {state}" if state.startswith(("not ", "un", "shut", "being ")) else f"{has} {state}"
         more = " (not ready)" if state == "unreachable" else ""
         said.append(f"{verb}{more}{words and f': {words}'}")
