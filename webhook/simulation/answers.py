@@ -71,10 +71,10 @@ def _advice_untried(
     uses = claims_of(pod, inventory, groups=False, is_trial=True)
     if isinstance(uses, Blocked):
         return _NOTHING
-    uses = [use if allocation_of(use.claim) else use._replace(claim=deepcopy(use.claim)) for use in uses]
-    for use in uses:
+    for place, use in enumerate(uses):
         if not allocation_of(use.claim):
-            done += _with_classes(use.claim, inventory)
+            uses[place] = use._replace(claim=deepcopy(use.claim))
+            done += _with_classes(uses[place].claim, inventory)
     spec, node = mapping(pod, "spec"), text(pod, "spec", "nodeName")
     tries: list[tuple[list[str], JSONObject]] = [([], pod)]
     if node:  # the scheduler is to choose: the same node first, then any

@@ -265,9 +265,8 @@ class Verdicts:
             if place % 16 == 0:
                 check_deadline()
             verdict = self.by_node[node] = round_.filter(node)
-            self.fitting.pop(node, None)
-            self.errors.pop(node, None)
-            self.uncertain.pop(node, None)
+            for known in (self.fitting, self.errors, self.uncertain):
+                known.pop(node, None)
             if verdict.uncertain:
                 self.uncertain[node] = verdict.uncertain
             if verdict.error:
@@ -524,7 +523,7 @@ class Scheduler:
             condition = _failed(f'running "DynamicResources" filter plugin: {error}')
             return placement._replace(condition=condition, error=error), False
         if verdicts.fitting:
-            return self._unscored(placement, round_) or self._bind(placement, round_), False
+            return self._unscored(placement, verdicts, round_) or self._bind(placement, verdicts, round_), False
         spare = _spare(verdicts, uses)
         if len(spare) > 1:
             placement = placement._replace(uncertain=_EITHER.format(" or ".join(map(full_name_of, spare))))
@@ -536,12 +535,11 @@ class Scheduler:
         helpless = unchecked + sum(not each.resolvable for each in refusals)
         return placement._replace(condition=_unavailable(_histogram(reasons), nodes, helpless, said, pod)), again
 
-    def _unscored(self, placement: Placement, round_: Round) -> Placement | None:
+    def _unscored(self, placement: Placement, verdicts: Verdicts, round_: Round) -> Placement | None:
         """Return the placement of a pod for which a release cannot score nodes (computeScore); None for others."""
         given = [each for each in placement.claims if allocation_of(each)]
-        fitting = placement.verdicts.fitting if placement.verdicts else {}
-        pending = round_.on(min(fitting)).claims if given else ()
-        if not pending or len(fitting) == 1 or not self.cluster.settings.fails_to_score:
+        pending = round_.on(min(verdicts.fitting)).claims if given else ()
+        if not pending or len(verdicts.fitting) == 1 or not self.cluster.settings.fails_to_score:
             return None
         said = f"number of allocations {len(pending)} is smaller than number of claims"
         failed = _failed(f'running Score plugins: plugin "DynamicResources" failed with: {said}')
@@ -588,15 +586,13 @@ class Scheduler:
         wants_devices = needs.uses or any(map(self.cluster.extended.has, needs.demand.requests))
         return "still not schedulable" if wants_devices else NOTHING_TO_DEALLOCATE, False
 
-    def _bind(self, placement: Placement, round_: Round) -> Placement:
+    def _bind(self, placement: Placement, verdicts: Verdicts, round_: Round) -> Placement:
         """Bind a pod to the best node: allocate and reserve its claims (Reserve, PreBind)."""
         cluster, needs = self.cluster, round_.needs
-        best = placement.verdicts.best() if placement.verdicts else []
-        node = best[0]
-        names = tuple(map(cluster.names.__getitem__, best))
+        best = verdicts.best()
+        node, names = best[0], tuple(map(cluster.names.__getitem__, best))
         # Other nodes do not matter any more, unless the scheduler fails to bind the pod to some of them.
-        uncertain = placement.verdicts.uncertain.get(node, "") if placement.verdicts else ""
-        uncertain = uncertain or self._elsewhere(best, round_)
+        uncertain = verdicts.uncertain.get(node, "") or self._elsewhere(best, round_)
         placement = placement._replace(candidates=names, uncertain=uncertain)
         result = round_.result_on(node)
         pending = round_.on(node).claims
@@ -612,13 +608,14 @@ class Scheduler:
         before: dict[str, JSONObject] = {}
         for use in (*needs.uses, *made):
             claim = self._current(use.claim)
-            if allocation_of(claim) and not _is_repeated(claim, bound) and use.consumer.has(claim):
+            is_allocated = allocation_of(claim) and all(name_of(each) != name_of(claim) for each in bound)
+            if is_allocated and use.consumer.has(claim):
                 bound.append(claim)
                 continue
             if use in made and (error := binding.unmapped(placement.pod, claim, cluster.settings.release)):
                 return self._unbound(placement, needs, bound, before, error)
             before.setdefault(name_of(claim), claim)
-            timestamp = cluster.timestamp if allocation_of(claim) and not _is_repeated(claim, bound) else ""
+            timestamp = cluster.timestamp if is_allocated else ""
             if not allocation_of(claim):
                 cluster.inventory.put(claim)
                 claim = cluster.allocate(claim, given[id(use.claim)])
@@ -627,7 +624,7 @@ class Scheduler:
             bound.append(cluster.reserve(claim, use.consumer))
         taken = round_.taken(result)
         cluster.bind(placement.pod, needs.demand.with_more(total(taken)) if taken else needs.demand, node)
-        placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
+        placement = placement._replace(claims=tuple(bound))
         if cluster.waits and any(map(binding.waits, bound)):
             return self._waiting(placement, bound, names[0])
         return placement._replace(node=names[0], condition=SCHEDULED)
@@ -678,10 +675,6 @@ def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:
 
 def _consumer(pod: JSONObject) -> Consumer:
     return Consumer(POD, name_of(pod), uid_of(pod))
-
-
-def _is_repeated(claim: JSONObject, bound: Sequence[JSONObject]) -> bool:
-    return any(name_of(each) == name_of(claim) for each in bound)
 
 
 _PLACED_BY: Final = ("nodeSelector", "affinity", "tolerations", "overhead", "resources")
