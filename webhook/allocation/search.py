@@ -411,19 +411,9 @@ def _joined(known: CompatibilityGroups | None, groups: CompatibilityGroups) -> C
     return known & groups if known and groups else known
 
 
-class Draw(NamedTuple):
-    """The amounts that a device has drawn from its counter sets.
-
-    Args:
-        counters: Whether it has taken counters; another share of the device may have done so before.
-        groups: The groups that its counter sets had in common before; None if that does not matter.
-    """
-
-    counters: bool = False
-    groups: InCommon | None = None
-
-
-_NOTHING: Final = Draw()
+Draw = tuple[bool, InCommon]
+"""Whether a device has taken counters, and the groups that its counter sets had in common before."""
+_NOTHING: Final[Draw] = False, {}
 
 
 class Pick(NamedTuple):
@@ -538,40 +528,35 @@ class State:
             raise Stop(Complaint(ask.claim, said, "device", index, consumes, is_crash=True))
         if not self._consume(index):
             return None
-        if self._common is None:
-            return Draw(counters=True)
-        groups = self._common.add(index)
+        groups = {} if self._common is None else self._common.add(index)
         if groups is None:
             self._release(index)
             return None
-        return Draw(counters=True, groups=groups)
+        return True, groups
 
     def _reject(self, index: int, draw: Draw) -> None:
         """Give back what a device has drawn that is not allocated after all; before 1.36.3, it stays taken."""
         if self._undoes_all:
-            self._restore_groups(draw)
-            if draw.counters:
+            has_counters, groups = draw
+            self._restore_groups(groups)
+            if has_counters:
                 self._release(index)
 
     def undo(self, pick: Pick) -> None:
         """Undo the last device."""
         ask, index = pick.ask, pick.device
         self.picks[ask.claim].pop()
-        self._restore_groups(pick.draw)
+        has_counters, groups = pick.draw
+        self._restore_groups(groups)
         self._release_constraints(ask, ask.constraints)
         self._used_by[ask.claim] &= ~(1 << index)
         self.used = pick.used
-        if pick.take is None:
-            if self.view.devices[index].content.consumes:
-                self._release(index)
-        elif self._undoes_all:
-            if pick.draw.counters:
-                self._release(index)
+        if has_counters and (pick.take is None or self._undoes_all):
+            self._release(index)
+        if pick.take is not None and (self._undoes_all or pick.take.amounts):
             self._give_back(index, pick.take)
-            if not pick.is_first:
-                self.shares.setdefault(index, {})  # the earlier share still spares others the counters
-        elif pick.take.amounts:
-            self._give_back(index, pick.take)
+        if self._undoes_all and not pick.is_first:
+            self.shares.setdefault(index, {})  # the earlier share still spares others the counters
 
     def _give_back(self, index: int, take: Take) -> None:
         """Give back the capacity taken of a shared device."""
@@ -582,9 +567,9 @@ class State:
             if not any(shares.values()):
                 del self.shares[index]
 
-    def _restore_groups(self, draw: Draw) -> None:
-        if draw.groups is not None and self._common is not None:
-            self._common.common |= draw.groups
+    def _restore_groups(self, groups: InCommon) -> None:
+        if self._common is not None:
+            self._common.common |= groups
 
     def _release_constraints(self, ask: Ask, constraints: Iterable[Constraint]) -> None:
         for each in constraints:
