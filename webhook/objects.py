@@ -91,23 +91,13 @@ def condition_of(obj: Any, kind: str) -> JSONObject:
 
 
 def free_of_nulls(value: Any) -> Any:
-    """Return a JSON value without null fields; the value itself, not a copy as of ``without_nulls``, if it has none."""
-    return without_nulls(value) if _has_nulls(value) else value
-
-
-def _has_nulls(value: Any) -> bool:
-    for each in value.values() if isinstance(value, dict) else value:
-        if each is None or (isinstance(each, dict | list) and _has_nulls(each)):
-            return True
-    return False
-
-
-def without_nulls(value: Any) -> Any:
-    """Return a copy of a JSON value without null fields in its objects, which have no meaning."""
+    """Return a JSON value without null fields in its objects, which have no meaning; the same one if it has none."""
     if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+        made = {key: free_of_nulls(each) for key, each in value.items() if each is not None}
+        return value if len(made) == len(value) and all(map(is_, made.values(), value.values())) else made
     if isinstance(value, list):
-        return [{} if each is None else without_nulls(each) for each in value]
+        copied = [{} if each is None else free_of_nulls(each) for each in value]
+        return value if all(map(is_, copied, value)) else copied
     return value
 
 

@@ -119,30 +119,22 @@ class Memories:
     """The states of one search that lead nowhere.
 
     Args:
-        available: Returns what is left of the counters of a pool, by its place.
+        state: What the search has allocated so far.
         work: Counts the devices looked at.
     """
 
-    def __init__(
-        self,
-        demand: Demand,
-        view: NodeView,
-        state: State,
-        available: Callable[[int], Available],
-        work: Callable[[int], None],
-    ) -> None:
-        self._available, self._work = available, work
+    def __init__(self, state: State, work: Callable[[int], None]) -> None:
+        self._state, self._work = state, work
+        self._demand, self._view = state.demand, state.view
         self._kinds: dict[tuple[int, int, int, int], int] = {}
         """The numbers of groups, by their place, the devices picked, the start among their members, and the request."""
         self._others: dict[int, bool] = {}
-        self._demand, self._view, self._state = demand, view, state
+        """Whether requests from a position on want a device outside the groups."""
         self.known: dict[Hashable, Memory] = {}
-        self._size = 0
-        self._sought = 0
-        self._found = 0
-        self.leaves_traces = leaves_traces(demand, view)
-        self._has_admins = any(ask.is_admin for ask in demand.asks)
-        self._classes: list[list[int | None]] = [[None] * len(view.devices)]
+        self._size = self._sought = self._found = 0
+        self.leaves_traces = leaves_traces(self._demand, self._view)
+        self._has_admins = any(ask.is_admin for ask in self._demand.asks)
+        self._classes: list[list[int | None]] = [[None] * len(self._view.devices)]
         """The classes of all devices, by the number of requests and ends of claims that are left."""
         self._numbers: dict[Hashable, int] = {}
 
@@ -178,25 +170,23 @@ class Memories:
         for index, device in enumerate(view.devices):
             if device.content.consumes:
                 pool = view.pool_of[index]
-                known = self._available(pool).counters
+                known = self._state.available(pool).counters
                 if keys := [(pool, *key) for key in device.content.consumes if key in known]:
                     keys_of[index] = keys
         return [self._group(members, keys_of) for members in connected(keys_of)]
 
     def _group(self, members: Sequence[int], keys_of: Mapping[int, Sequence[Key]]) -> CounterGroup:
-        view = self._view
-        pool = view.pool_of[members[0]]
-        available = self._available(pool)
-        places: dict[tuple[str, str], int] = {}
-        for _, *key in (key for index in members for key in keys_of[index]):
-            places.setdefault((key[0], key[1]), len(places))
+        view, pool = self._view, self._view.pool_of[members[0]]
+        counters, is_overdrawn = self._state.available(pool)
+        keys = dict.fromkeys((counter_set, name) for index in members for _, counter_set, name in keys_of[index])
+        places = {key: place for place, key in enumerate(keys)}
         consumes = [view.devices[index].content.consumes.items() for index in members]
         return CounterGroup(
             members,
             sum(1 << index for index in members),
-            {(view.pools[pool].scope, key): available.counters[key] for key in places},
+            {(view.pools[pool].scope, key): counters[key] for key in keys},
             tuple([tuple([(places[key], amount) for key, amount in each if key in places]) for each in consumes]),
-            available.is_overdrawn,
+            is_overdrawn,
         )
 
     @cached_property
@@ -243,7 +233,7 @@ class Memories:
             return place, len(picks[claim]), tuple(alike), constraints, state.taken
         groups = self._by_group(place.start, now, later, place.position)
         has_others = self._others.get(place.position)
-        if has_others is None:  # requests from here on want a device outside the groups
+        if has_others is None:
             outside = (class_ for index, class_ in enumerate(now) if not grouped >> index & 1)
             has_others = self._others[place.position] = any(class_ is not None for class_ in outside)
         return place if has_others else place._replace(start=0), len(picks[claim]), tuple(alike), constraints, groups
@@ -421,19 +411,9 @@ def _joined(known: CompatibilityGroups | None, groups: CompatibilityGroups) -> C
     return known & groups if known and groups else known
 
 
-class Draw(NamedTuple):
-    """The amounts that a device has drawn from its counter sets.
-
-    Args:
-        counters: Whether it has taken counters; another share of the device may have done so before.
-        groups: The groups that its counter sets had in common before; None if that does not matter.
-    """
-
-    counters: bool = False
-    groups: InCommon | None = None
-
-
-_NOTHING: Final = Draw()
+Draw = tuple[bool, InCommon]
+"""Whether a device has taken counters, and the groups that its counter sets had in common before."""
+_NOTHING: Final[Draw] = False, {}
 
 
 class Pick(NamedTuple):
@@ -461,7 +441,7 @@ class State:
     """
 
     def __init__(self, demand: Demand, view: NodeView, available: Callable[[int], Available]) -> None:
-        self._demand, self._view, self._available = demand, view, available
+        self.demand, self.view, self.available = demand, view, available
         self._features = view.variant.features
         self._undoes_all = view.variant.undoes_all
         self.picks: list[list[Pick]] = [[] for _ in demand.claims]
@@ -481,7 +461,7 @@ class State:
 
     def blocked(self, ask: Ask) -> int:
         """Return the devices that are in use for a request, as a bit set of places."""
-        return self._used_by[ask.claim] if ask.is_admin else self._view.taken | self.used
+        return self._used_by[ask.claim] if ask.is_admin else self.view.taken | self.used
 
     def has_capacity(self, ask: Ask, index: int, *, is_unused: bool = False) -> bool:
         """Tell whether a device has the capacity left that a request wants (``CmpRequestOverCapacity``).
@@ -491,10 +471,10 @@ class State:
         """
         if not self._features.ConsumableCapacity:
             return True
-        take = ask.takes(self._view.devices[index].content)
+        take = ask.takes(self.view.devices[index].content)
         if is_unused:
             return take is not None and take.fits()
-        return take is not None and take.fits(self._view.capacity_used(index), self.shares.get(index))
+        return take is not None and take.fits(self.view.capacity_used(index), self.shares.get(index))
 
     def allocate(self, ask: Ask, index: int) -> Pick | None:
         """Allocate a wanted device; None if it cannot be allocated.
@@ -502,7 +482,7 @@ class State:
         Raises:
             Stop: The request wants all devices, and a constraint rules this one out or the scheduler crashes.
         """
-        content = self._view.devices[index].content
+        content = self.view.devices[index].content
         is_shared = content.is_shared and self._features.ConsumableCapacity
         if self.blocked(ask) >> index & 1 or not (ask.is_all or self.has_capacity(ask, index)):
             return None
@@ -540,48 +520,43 @@ class State:
         """
         if not self._features.PartitionableDevices:
             return None
-        if is_shared and (index in self.shares or self._view.capacity_used(index) is not None):
+        if is_shared and (index in self.shares or self.view.capacity_used(index) is not None):
             return _NOTHING
-        if ask.is_all and self._view.variant.crashes_for_all:
+        if ask.is_all and self.view.variant.crashes_for_all:
             said = f", request {ask.full_name}: asks for all devices, and device "
             consumes = " consumes counters"
             raise Stop(Complaint(ask.claim, said, "device", index, consumes, is_crash=True))
         if not self._consume(index):
             return None
-        if self._common is None:
-            return Draw(counters=True)
-        groups = self._common.add(index)
+        groups = {} if self._common is None else self._common.add(index)
         if groups is None:
             self._release(index)
             return None
-        return Draw(counters=True, groups=groups)
+        return True, groups
 
     def _reject(self, index: int, draw: Draw) -> None:
         """Give back what a device has drawn that is not allocated after all; before 1.36.3, it stays taken."""
         if self._undoes_all:
-            self._restore_groups(draw)
-            if draw.counters:
+            has_counters, groups = draw
+            self._restore_groups(groups)
+            if has_counters:
                 self._release(index)
 
     def undo(self, pick: Pick) -> None:
         """Undo the last device."""
         ask, index = pick.ask, pick.device
         self.picks[ask.claim].pop()
-        self._restore_groups(pick.draw)
+        has_counters, groups = pick.draw
+        self._restore_groups(groups)
         self._release_constraints(ask, ask.constraints)
         self._used_by[ask.claim] &= ~(1 << index)
         self.used = pick.used
-        if pick.take is None:
-            if self._view.devices[index].content.consumes:
-                self._release(index)
-        elif self._undoes_all:
-            if pick.draw.counters:
-                self._release(index)
+        if has_counters and (pick.take is None or self._undoes_all):
+            self._release(index)
+        if pick.take is not None and (self._undoes_all or pick.take.amounts):
             self._give_back(index, pick.take)
-            if not pick.is_first:
-                self.shares.setdefault(index, {})  # the earlier share still spares others the counters
-        elif pick.take.amounts:
-            self._give_back(index, pick.take)
+        if self._undoes_all and not pick.is_first:
+            self.shares.setdefault(index, {})  # the earlier share still spares others the counters
 
     def _give_back(self, index: int, take: Take) -> None:
         """Give back the capacity taken of a shared device."""
@@ -592,16 +567,16 @@ class State:
             if not any(shares.values()):
                 del self.shares[index]
 
-    def _restore_groups(self, draw: Draw) -> None:
-        if draw.groups is not None and self._common is not None:
-            self._common.common |= draw.groups
+    def _restore_groups(self, groups: InCommon) -> None:
+        if self._common is not None:
+            self._common.common |= groups
 
     def _release_constraints(self, ask: Ask, constraints: Iterable[Constraint]) -> None:
         for each in constraints:
             self.constraints[each] = each.remove(self.constraints[each], ask.base)
 
     def _constrain(self, ask: Ask, index: int) -> bool:
-        content, states = self._view.devices[index].content, self.constraints
+        content, states = self.view.devices[index].content, self.constraints
         for count, each in enumerate(ask.constraints):
             after = each.add(states[each], ask.base, ask.value(each, content), index)
             if after is not None:
@@ -617,9 +592,9 @@ class State:
 
     def _consume(self, index: int) -> bool:
         """Take counters for a device, if they are left."""
-        view, consumed = self._view, self.consumed
+        view, consumed = self.view, self.consumed
         pool = view.pool_of[index]
-        left = self._available(pool)
+        left = self.available(pool)
         name = view.pools[pool].scope
         is_enough = not left.is_overdrawn
         for key, amount in view.devices[index].content.consumes.items():
@@ -630,8 +605,8 @@ class State:
         return is_enough
 
     def _release(self, index: int) -> None:
-        name = self._view.pools[self._view.pool_of[index]].scope
-        for key, amount in self._view.devices[index].content.consumes.items():
+        name = self.view.pools[self.view.pool_of[index]].scope
+        for key, amount in self.view.devices[index].content.consumes.items():
             self.consumed[name, key] = self.consumed.get((name, key), 0) - amount
 
     # -- what memories are made of
@@ -711,7 +686,7 @@ class Search:
         self._every: dict[Ask, list[int]] = {}
         """The devices that requests for all devices get."""
         self._state = State(demand, view, available)
-        self._memories = Memories(demand, view, self._state, available, self._work)
+        self._memories = Memories(self._state, self._work)
         self._chosen: dict[int, int] = {}
         self._steps = self._visits = self._own_visits = 0
 

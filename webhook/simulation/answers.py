@@ -29,7 +29,7 @@ from webhook.inventory.claims import (
 )
 from webhook.inventory.resources import ExtendedResources
 from webhook.later import cached_property
-from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, written
@@ -71,10 +71,10 @@ def _advice_untried(
     uses = claims_of(pod, inventory, groups=False, is_trial=True)
     if isinstance(uses, Blocked):
         return _NOTHING
-    uses = [use if allocation_of(use.claim) else use._replace(claim=deepcopy(use.claim)) for use in uses]
-    for use in uses:
+    for place, use in enumerate(uses):
         if not allocation_of(use.claim):
-            done += _with_classes(use.claim, inventory)
+            uses[place] = use._replace(claim=deepcopy(use.claim))
+            done += _with_classes(uses[place].claim, inventory)
     spec, node = mapping(pod, "spec"), text(pod, "spec", "nodeName")
     tries: list[tuple[list[str], JSONObject]] = [([], pod)]
     if node:  # the scheduler is to choose: the same node first, then any
@@ -296,8 +296,8 @@ class Answers:
             used.append("preemption")
         if used:
             yield f"not simulated for this pod: {', '.join(used)}"
-        asked = (each.content for claim in placement.claims for each in requests_of(claim))
-        wants_several = (text(each, "allocationMode") == "All" or (number(each, "count") or 1) > 1 for each in asked)
+        asked = (each for claim in placement.claims for each in requests_of(claim))
+        wants_several = (each.is_for_all or each.wanted > 1 for each in asked)
         if settings.release == _MISTAKEN and "DRAConsumableCapacity" in settings.gates and any(wants_several):
             yield (
                 "not simulated: with DRAConsumableCapacity, the scheduler of Kubernetes 1.34 takes the capacity of the "

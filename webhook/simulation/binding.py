@@ -35,7 +35,7 @@ _WHOLE_SINCE: Final = 35
 """From this release on, a duplicate consumer as a whole is rejected; before, its UID."""
 
 
-def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Release, timestamp: str) -> str:
+def refusal(claim: JSONObject, consumer: Consumer, release: Release, timestamp: str) -> str:
     """Explain why the API server would not let the scheduler reserve an allocated claim; empty if it would.
 
     Args:
@@ -53,11 +53,8 @@ def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Rele
         complaints.append(f'{place}: Duplicate value: "{consumer.uid}"')
     if not complaints:
         return ""
-    name = name_of(claim)
-    return (
-        f"{_FAILED}add reservation to claim "
-        f'{namespace}/{name}: ResourceClaim.resource.k8s.io "{name}" is invalid: {aggregate(complaints)}'
-    )
+    invalid = f'ResourceClaim.resource.k8s.io "{name_of(claim)}" is invalid'
+    return f"{_FAILED}add reservation to claim {full_name_of(claim)}: {invalid}: {aggregate(complaints)}"
 
 
 def used_up(claims: Iterable[JSONObject]) -> str:

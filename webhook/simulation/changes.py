@@ -25,7 +25,7 @@ from webhook.engine.prescheduled import REQUIRED
 from webhook.formats.quantities import Quantity, readable_quantity
 from webhook.grouping import by_key
 from webhook.inventory.affinity import nodes_named_by, wants
-from webhook.inventory.claims import allocation_of, requests_of, results_of
+from webhook.inventory.claims import ClaimRequest, allocation_of, requests_of, results_of
 from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.records import NamedTuple
@@ -107,10 +107,10 @@ def in_claim(index: int, change: Callable[[JSONObject], object]) -> Callable[[Ne
     """Return a function that changes a claim of a pod."""
 
     def edit(needs: Needs) -> Needs:
-        claims = list(needs.claims)
-        claims[index] = deepcopy(claims[index])
-        change(claims[index])
-        return needs._replace(claims=tuple(claims))
+        uses = list(needs.uses)
+        uses[index] = uses[index]._replace(claim=deepcopy(uses[index].claim))
+        change(uses[index].claim)
+        return needs._replace(uses=tuple(uses))
 
     return edit
 
@@ -155,8 +155,7 @@ def of_claims(
             ]
             title = f"request {asked.name}{of_claim if named[asked.name] > 1 else ''}"
             is_found = any(group.taken for group in groups)
-            request = _Request(cluster, asked.content, alike, place=(index, asked.name), title=title, is_found=is_found)
-            yield from request.changes(error)
+            yield from _Request(cluster, index, asked, alike, title=title, is_found=is_found).changes(error)
 
 
 def _constraints(claim: JSONObject) -> list[JSONObject]:
@@ -182,61 +181,45 @@ class _Request:
     """A request, or an alternative, that may be changed.
 
     Args:
+        index: The place of its claim.
         answers: The devices that nodes have left for it.
-        place: The place of its claim, and its full name.
         is_found: Whether some node has devices for all requests, but too little of what these take of the node.
     """
 
     def __init__(
         self,
         cluster: Cluster,
-        asks: JSONObject,
+        index: int,
+        asked: ClaimRequest,
         answers: Sequence[JSONObject],
         *,
-        place: tuple[int, str],
         title: str,
         is_found: bool,
     ) -> None:
-        self._cluster = cluster
-        self._index, self._name = place
-        self._asks, self._title = asks, title
-        self._taints = _taints(answers, items(asks, "tolerations"))
-        self._lacking: Mapping[str, Sequence[str]] = _lacking(answers)
-        self._lacking_capacity: Mapping[str, Sequence[str]] = _lacking(
-            [
-                each
-                for each in answers
-                if each["enough"] < wanted_of(each) and (each["wanted"] is None or wanted_of(each) <= each["tolerated"])
-            ]
-        )
-        self._is_met = is_found or any(wanted_of(each) <= each["enough"] for each in answers)
-        """Whether some node has enough devices for it alone, constraints aside."""
-        self._had = {
-            min(filter(None, (each["enough"], each["constrained"], each["together"])), default=0) for each in answers
-        }
-        """How many devices nodes could give, each alone."""
-        self._most = max(map(wanted_of, answers), default=1)
-        """How many devices it needs of some node."""
+        self._cluster, self._index, self._asked, self._answers = cluster, index, asked, answers
+        self._title, self._is_found = title, is_found
+        self._lacking = _lacking(answers)
 
     def changes(self, error: Fault) -> Iterator[Change]:
         """Return the changes to the request."""
-        asks = self._asks
-        for selector in items(asks, "selectors"):
+        for selector in self._asked.own:
             yield from self._of_selector(selector, error)
         yield from self._of_count()
         yield from self._of_capacity()
-        for taints in self._taints:
-            tolerations = [*items(asks, "tolerations"), *(each.toleration for each in taints)]
+        tolerated = items(self._asked.content, "tolerations")
+        several = _taints(self._answers, tolerated)
+        for taints in several:
+            tolerations = [*tolerated, *(each.toleration for each in taints)]
             what = f"if {self._title} tolerates {' and '.join(map(str, taints))}"
-            size = 3 if len(self._taints) == 1 or taints != self._taints[-1] else 4
+            size = 3 if len(several) == 1 or taints != several[-1] else 4
             change = self._change(what, size, "taints", _setting(tolerations=tolerations))
             yield change._replace(parts=frozenset(taints))
 
     def _change(self, what: str, size: int, about: str, edit: Callable[[JSONObject], object]) -> Change:
         def change(claim: JSONObject) -> None:
-            edit(next(each.content for each in requests_of(claim) if each.name == self._name))
+            edit(next(each.content for each in requests_of(claim) if each.name == self._asked.name))
 
-        return Change(what, size, f"{self._index} {self._name} {about}", in_claim(self._index, change))
+        return Change(what, size, f"{self._index} {self._asked.name} {about}", in_claim(self._index, change))
 
     def _of_selector(self, selector: JSONObject, error: Fault) -> Iterator[Change]:
         settings, expression = self._cluster.settings, text(selector, "cel", "expression")
@@ -298,12 +281,20 @@ class _Request:
 
     def _of_capacity(self) -> Iterator[Change]:
         """Lower a requested capacity to the amounts that devices have left, or correct its name; or drop it."""
-        asked = mapping(self._asks, "capacity", "requests")
-        for name, values in self._lacking_capacity.items():
+        asked = self._asked.capacity
+        # Those that are free and tolerated suffice, but for their capacity.
+        short = [
+            each
+            for each in self._answers
+            if each["enough"] < wanted_of(each) and (each["wanted"] is None or wanted_of(each) <= each["tolerated"])
+        ]
+        for name, values in _lacking(short).items():
             for each in _largest(values) if name not in asked else ():  # the whole, or the default, is too much
                 what = f"with capacity.requests {name}: {each} in {self._title}"
                 yield self._change(what, 1, "capacity", _setting(capacity={"requests": {**asked, name: each}}))
         known = {name for each in self._cluster.allocator.catalog.contents if asked for name in each.capacity}
+        # Whether some node has enough devices for it alone, constraints aside: others take of the same ones.
+        is_met = self._is_found or any(wanted_of(each) <= each["enough"] for each in self._answers)
         for name, wanted in asked.items():
             alike = [each for each in sorted(known) if each.rpartition("/")[2] == name.rpartition("/")[2]]
             alike = [each for each in alike if each not in asked]  # they differ in the domain
@@ -317,7 +308,7 @@ class _Request:
                 continue
             for each in _largest(self._lacking.get(name, ()), most):
                 yield self._with_amount(asked, name, each)
-            if self._is_met:  # by itself, but others take of the same devices
+            if is_met:
                 # To a fraction, to half of it at most.
                 halves = [quantity_text(amount(most) >> bits) for bits in range(1, _AMOUNTS_MAX + 1)]
                 *larger, least = (self._with_amount(asked, name, each) for each in halves)
@@ -332,16 +323,19 @@ class _Request:
 
     def _of_count(self) -> Iterator[Change]:
         """Lower the count to one, or as little as possible; if it is large, to what nodes have left, or by halves."""
-        wanted: Any = self._asks.get("count") or 1
-        if text(self._asks, "allocationMode") == "All":
-            instead = " in place of allocationMode All"
-            fewer = [
-                self._with_count(self._most, each, instead) for each in sorted(self._had, reverse=True) if each > 1
-            ]
-            yield self._with_count(self._most, 1, instead)._replace(closer=these(fewer))
+        # How many devices nodes could give, each alone.
+        had = {
+            min(filter(None, (each["enough"], each["constrained"], each["together"])), default=0)
+            for each in self._answers
+        }
+        wanted = self._asked.wanted
+        if self._asked.is_for_all:
+            instead, most = " in place of allocationMode All", max(map(wanted_of, self._answers), default=1)
+            fewer = [self._with_count(most, each, instead) for each in sorted(had, reverse=True) if each > 1]
+            yield self._with_count(most, 1, instead)._replace(closer=these(fewer))
         if wanted > 1:
             halves = {1 << bits for bits in range(wanted.bit_length())}
-            counts = range(wanted) if wanted <= _COUNTS_MAX else {*self._had, wanted - 1, *halves}
+            counts = range(wanted) if wanted <= _COUNTS_MAX else {*had, wanted - 1, *halves}
             less = [self._with_count(wanted, each) for each in sorted(counts, reverse=True) if 1 < each < wanted]
             yield self._with_count(wanted, 1)._replace(closer=these(less))
 
@@ -471,12 +465,12 @@ def releases(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup]) -> Ite
         needs: The needs of the pod; its own claims may be in use by others, on other nodes.
     """
     own = {
-        full_name_of(claim): index
-        for index, (claim, consumer) in enumerate(zip(needs.claims, needs.consumers, strict=False))
-        if allocation_of(claim) and len(items(claim, "status", "reservedFor")) > consumer.has(claim)
+        full_name_of(use.claim): index
+        for index, use in enumerate(needs.uses)
+        if allocation_of(use.claim) and len(items(use.claim, "status", "reservedFor")) > use.consumer.has(use.claim)
     }
     for name, index in own.items():
-        if len(items(needs.claims[index], "status", "reservedFor")) >= CONSUMERS_MAX:
+        if len(items(needs.uses[index].claim, "status", "reservedFor")) >= CONSUMERS_MAX:
             what = f"once one of the {CONSUMERS_MAX} pods of claim {name} is gone"
             yield Change(
                 what,

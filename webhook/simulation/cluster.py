@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
 from functools import lru_cache
-from itertools import chain
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog, Taint, Tolerations, quantity_text, taint_of
@@ -348,24 +347,29 @@ def release_in(nodes: Iterable[JSONObject]) -> str:
 
 def _inferred(inventory: Inventory, release: Release) -> Iterator[str]:
     """Yield the gates for which there are objects or fields, in a release that knows them."""
-    slices = [mapping(each, "spec") for each in inventory.all("ResourceSlice")]
-    devices = [each for spec in slices for device in items(spec, "devices") for each in (device, device.get("basic"))]
-    requests = [each for claim in inventory.all("ResourceClaim") for each in requests_of(claim, inventory)]
-    classes, groups = inventory.all("DeviceClass"), inventory.all("PodGroup")
-    fields: dict[str, Iterable[Any]] = {
-        "DRADeviceTaintRules": inventory.names("DeviceTaintRule"),
-        "DRADeviceTaints": chain(inventory.names("DeviceTaintRule"), (at(each, "taints") for each in devices)),
-        "GenericWorkload": groups,
-        "GangScheduling": groups,
-        "DRAPartitionableDevices": (each.get("sharedCounters") for each in slices),
-        "DRAConsumableCapacity": (at(each, "allowMultipleAllocations") for each in devices),
-        "DRADeviceBindingConditions": (at(each, "bindingConditions") for each in devices),
-        "DRAExtendedResource": (text(each, "spec", "extendedResourceName") for each in classes),
-        "DRAPrioritizedList": ("/" in each.name for each in requests),
-        "DRAAdminAccess": (each.content.get("adminAccess") for each in requests),
-        "DRAWorkloadResourceClaims": (items(each, "spec", "resourceClaims") for each in groups),
+    kinds = ("DeviceClass", "ResourceSlice", "PodGroup")
+    specs = [mapping(each, "spec") for kind in kinds for each in inventory.all(kind)]
+    devices = [
+        each for spec in specs for device in items(spec, "devices") for each in (device, mapping(device, "basic"))
+    ]
+    requests = [each for claim in inventory.all("ResourceClaim") for each in requests_of(claim)]
+    stating = (*specs, *devices, *(each.content for each in requests))
+    stated = {field for each in stating for field, value in each.items() if value}
+    has_rules, has_groups = inventory.knows("DeviceTaintRule"), inventory.knows("PodGroup")
+    found = {
+        "DRADeviceTaintRules": has_rules,
+        "DRADeviceTaints": has_rules or "taints" in stated,
+        "GenericWorkload": has_groups,
+        "GangScheduling": has_groups,
+        "DRAPartitionableDevices": "sharedCounters" in stated,
+        "DRAConsumableCapacity": "allowMultipleAllocations" in stated,
+        "DRADeviceBindingConditions": "bindingConditions" in stated,
+        "DRAExtendedResource": "extendedResourceName" in stated,
+        "DRAPrioritizedList": any("/" in each.name for each in requests),
+        "DRAAdminAccess": "adminAccess" in stated,
+        "DRAWorkloadResourceClaims": "resourceClaims" in stated,
     }
-    return (gate for gate, found in fields.items() if gates.known(gate, release) and any(found))
+    return (gate for gate, is_on in found.items() if is_on and gates.known(gate, release))
 
 
 class Settings(NamedTuple):

@@ -61,15 +61,19 @@ class Needs(NamedTuple):
 
     Args:
         demand: Its demands on a node, devices aside.
-        claims: Its claims, including allocated ones, in order.
+        uses: Its claims, including allocated ones, in order.
         leftover: The claim for extended resources that an earlier attempt left; None if there is none.
     """
 
     pod: JSONObject
     demand: Demand
-    claims: tuple[JSONObject, ...]
+    uses: tuple[Use, ...]
     leftover: JSONObject | None = None
-    consumers: tuple[Consumer, ...] = ()
+
+    @property
+    def claims(self) -> tuple[JSONObject, ...]:
+        """Its claims, without those that they are reserved for."""
+        return tuple([use.claim for use in self.uses])
 
 
 class _Asked(NamedTuple):
@@ -108,7 +112,7 @@ class Round:
         if not self._extended:
             return self._extended
         allocatable = self.cluster.nodes[node].allocatable
-        return self.cluster.extended.requested(self._extended, allocatable, with_claims=bool(self.needs.claims))
+        return self.cluster.extended.requested(self._extended, allocatable, with_claims=bool(self.needs.uses))
 
     def on(self, node: int) -> _Asked:
         """Return the claims of the pod that need devices on a node."""
@@ -116,7 +120,7 @@ class Round:
         if delegated not in self._asked:
             made, claims = None, self._pending
             # It requests nothing if the node has the resources itself, but the pod has other claims.
-            if delegated or (self._extended and self.needs.claims):
+            if delegated or (self._extended and self.needs.uses):
                 made = self.cluster.extended.claim_for(self.needs.pod, delegated)
                 claims = [*self._pending, made]
             attempt = self.cluster.allocator.attempt(claims) if claims else None
@@ -133,9 +137,9 @@ class Round:
         """Whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
         release, timestamp = self.cluster.settings.release, self.cluster.timestamp
         return not any(
-            binding.refusal(claim, consumer, namespace_of(claim), release, timestamp)
-            for claim, consumer in zip(self.needs.claims, self.needs.consumers, strict=False)
-            if allocation_of(claim) and not consumer.has(claim)
+            binding.refusal(use.claim, use.consumer, release, timestamp)
+            for use in self.needs.uses
+            if allocation_of(use.claim) and not use.consumer.has(use.claim)
         )
 
     def filter(self, node: int) -> NodeVerdict:
@@ -261,9 +265,8 @@ class Verdicts:
             if place % 16 == 0:
                 check_deadline()
             verdict = self.by_node[node] = round_.filter(node)
-            self.fitting.pop(node, None)
-            self.errors.pop(node, None)
-            self.uncertain.pop(node, None)
+            for known in (self.fitting, self.errors, self.uncertain):
+                known.pop(node, None)
             if verdict.uncertain:
                 self.uncertain[node] = verdict.uncertain
             if verdict.error:
@@ -432,8 +435,8 @@ class Scheduler:
         cluster = self.cluster
         if placement.needs is None or placement.verdicts is None:
             return False
-        claims = ({**claim, "status": {}} for claim in placement.needs.claims)
-        needs = placement.needs._replace(claims=tuple(claims))
+        uses = [use._replace(claim={**use.claim, "status": {}}) for use in placement.needs.uses]
+        needs = placement.needs._replace(uses=tuple(uses))
         with ExitStack() as given_back:
             for claim in placement.claims:
                 given_back.enter_context(cluster.without(claim))
@@ -470,13 +473,11 @@ class Scheduler:
     def filter(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Verdicts, Round]:
         """Check all nodes for a pod, without binding it."""
         cluster = self.cluster
-        demand = Demand.of(pod)
-        claims = tuple(use.claim for use in uses)
-        left = None
+        demand, left = Demand.of(pod), None
         if any(cluster.extended.has(name) for name in demand.requests):
             left = leftover(pod, cluster.inventory.all("ResourceClaim"))
-        needs = Needs(pod, demand, claims, left, tuple(use.consumer for use in uses))
-        round_ = Round(cluster, needs)
+        round_ = Round(cluster, Needs(pod, demand, tuple(uses), left))
+        claims = round_.needs.claims
         key = json.dumps(
             [_shape(pod), [shape_of(each) for each in claims], len({name_of(c) for c in claims}), left is None],
             sort_keys=True,
@@ -522,7 +523,7 @@ class Scheduler:
             condition = _failed(f'running "DynamicResources" filter plugin: {error}')
             return placement._replace(condition=condition, error=error), False
         if verdicts.fitting:
-            return self._unscored(placement, round_) or self._bind(placement, uses, round_), False
+            return self._unscored(placement, verdicts, round_) or self._bind(placement, verdicts, round_), False
         spare = _spare(verdicts, uses)
         if len(spare) > 1:
             placement = placement._replace(uncertain=_EITHER.format(" or ".join(map(full_name_of, spare))))
@@ -534,12 +535,11 @@ class Scheduler:
         helpless = unchecked + sum(not each.resolvable for each in refusals)
         return placement._replace(condition=_unavailable(_histogram(reasons), nodes, helpless, said, pod)), again
 
-    def _unscored(self, placement: Placement, round_: Round) -> Placement | None:
+    def _unscored(self, placement: Placement, verdicts: Verdicts, round_: Round) -> Placement | None:
         """Return the placement of a pod for which a release cannot score nodes (computeScore); None for others."""
         given = [each for each in placement.claims if allocation_of(each)]
-        fitting = placement.verdicts.fitting if placement.verdicts else {}
-        pending = round_.on(min(fitting)).claims if given else ()
-        if not pending or len(fitting) == 1 or not self.cluster.settings.fails_to_score:
+        pending = round_.on(min(verdicts.fitting)).claims if given else ()
+        if not pending or len(verdicts.fitting) == 1 or not self.cluster.settings.fails_to_score:
             return None
         said = f"number of allocations {len(pending)} is smaller than number of claims"
         failed = _failed(f'running Score plugins: plugin "DynamicResources" failed with: {said}')
@@ -583,18 +583,16 @@ class Scheduler:
         if needs.leftover is not None:
             self.cluster.delete(needs.leftover)
             return "deletion of ResourceClaim completed", False
-        wants_devices = needs.claims or any(map(self.cluster.extended.has, needs.demand.requests))
+        wants_devices = needs.uses or any(map(self.cluster.extended.has, needs.demand.requests))
         return "still not schedulable" if wants_devices else NOTHING_TO_DEALLOCATE, False
 
-    def _bind(self, placement: Placement, uses: Sequence[Use], round_: Round) -> Placement:
+    def _bind(self, placement: Placement, verdicts: Verdicts, round_: Round) -> Placement:
         """Bind a pod to the best node: allocate and reserve its claims (Reserve, PreBind)."""
         cluster, needs = self.cluster, round_.needs
-        best = placement.verdicts.best() if placement.verdicts else []
-        node = best[0]
-        names = tuple(map(cluster.names.__getitem__, best))
+        best = verdicts.best()
+        node, names = best[0], tuple(map(cluster.names.__getitem__, best))
         # Other nodes do not matter any more, unless the scheduler fails to bind the pod to some of them.
-        uncertain = placement.verdicts.uncertain.get(node, "") if placement.verdicts else ""
-        uncertain = uncertain or self._elsewhere(best, round_)
+        uncertain = verdicts.uncertain.get(node, "") or self._elsewhere(best, round_)
         placement = placement._replace(candidates=names, uncertain=uncertain)
         result = round_.result_on(node)
         pending = round_.on(node).claims
@@ -608,25 +606,25 @@ class Scheduler:
             given.setdefault(id(claim), allocation)  # a claim that the pod names twice keeps its first devices
         bound: list[JSONObject] = []
         before: dict[str, JSONObject] = {}
-        for use in (*uses, *made):
+        for use in (*needs.uses, *made):
             claim = self._current(use.claim)
-            if allocation_of(claim) and not _is_repeated(claim, bound) and use.consumer.has(claim):
+            is_allocated = allocation_of(claim) and all(name_of(each) != name_of(claim) for each in bound)
+            if is_allocated and use.consumer.has(claim):
                 bound.append(claim)
                 continue
             if use in made and (error := binding.unmapped(placement.pod, claim, cluster.settings.release)):
-                return self._unbound(placement, uses, bound, before, error)
+                return self._unbound(placement, needs, bound, before, error)
             before.setdefault(name_of(claim), claim)
-            timestamp = cluster.timestamp if allocation_of(claim) and not _is_repeated(claim, bound) else ""
+            timestamp = cluster.timestamp if is_allocated else ""
             if not allocation_of(claim):
                 cluster.inventory.put(claim)
                 claim = cluster.allocate(claim, given[id(use.claim)])
-            namespace, release = namespace_of(placement.pod), cluster.settings.release
-            if error := binding.refusal(claim, use.consumer, namespace, release, timestamp):
-                return self._unbound(placement, uses, [*bound, claim], before, error)
+            if error := binding.refusal(claim, use.consumer, cluster.settings.release, timestamp):
+                return self._unbound(placement, needs, [*bound, claim], before, error)
             bound.append(cluster.reserve(claim, use.consumer))
         taken = round_.taken(result)
         cluster.bind(placement.pod, needs.demand.with_more(total(taken)) if taken else needs.demand, node)
-        placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
+        placement = placement._replace(claims=tuple(bound))
         if cluster.waits and any(map(binding.waits, bound)):
             return self._waiting(placement, bound, names[0])
         return placement._replace(node=names[0], condition=SCHEDULED)
@@ -647,7 +645,7 @@ class Scheduler:
     def _unbound(
         self,
         placement: Placement,
-        uses: Sequence[Use],
+        needs: Needs,
         bound: Sequence[JSONObject],
         before: Mapping[str, JSONObject],
         error: str,
@@ -659,7 +657,7 @@ class Scheduler:
                 status = {key: value for key, value in mapping(current, "status").items() if key != "reservedFor"}
                 status |= {"reservedFor": reserved} if reserved else {}
                 self.cluster.inventory.put({**current, "status": status})
-        claims = tuple(self._current(each.claim) for each in uses)
+        claims = tuple(map(self._current, needs.claims))
         return placement._replace(condition=_failed(error), claims=claims, is_unbound=True)
 
 
@@ -677,10 +675,6 @@ def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:
 
 def _consumer(pod: JSONObject) -> Consumer:
     return Consumer(POD, name_of(pod), uid_of(pod))
-
-
-def _is_repeated(claim: JSONObject, bound: Sequence[JSONObject]) -> bool:
-    return any(name_of(each) == name_of(claim) for each in bound)
 
 
 _PLACED_BY: Final = ("nodeSelector", "affinity", "tolerations", "overhead", "resources")
