@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Final
 
-from webhook.allocation import Result
 from webhook.allocation.devices import Content, amount
 from webhook.budget import current
 from webhook.cel.types.values import type_of
@@ -547,7 +546,7 @@ def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONOb
             return None
         current().spend(_NODE)
         result = attempt.on(node)
-        if isinstance(result, Result):
+        if result.is_found:
             return None if result.timed_out else True
         if result.scope == "abort" or result.timed_out:
             return None

@@ -19,6 +19,7 @@ from typing import Any, Final, Self
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog, Taint, Tolerations, quantity_text, taint_of
 from webhook.allocation.features import tainting
+from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api import gates
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
 from webhook.api.versions import DEFAULT, patch_of, release_of
@@ -143,36 +144,45 @@ CORDON, TAINTS, AFFINITY, PORTS, RESOURCES = (
 """The scheduler's plugins that look at nodes before devices."""
 
 
-class NodeRefusal(NamedTuple):
-    """The reasons why a node refuses a pod.
+class NodeVerdict(NamedTuple):
+    """The verdict of a node on a pod.
 
     Args:
-        reasons: The scheduler's messages; several if several resources are missing.
+        reasons: The scheduler's messages why it refuses the pod, several if several resources are missing; none if it
+            accepts the pod.
         plugin: The plugin of the scheduler that refuses the pod; empty if it is that for devices.
         resolvable: Whether the scheduler would try preemption.
         missing: The resources of which the node has too little.
+        error: The error that makes the scheduler give up on the pod on all nodes; empty without one.
+        score: How well the devices suit the pod.
+        unavailable: The claims that have devices elsewhere, by index.
+        by_devices: Whether the allocation of devices failed.
+        uncertain: Why the scheduler could also decide otherwise; empty if it could not.
+        taken: The amounts that its devices would take of the node, by request, if the node has too little for them.
     """
 
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
     plugin: str = ""
     resolvable: bool = False
     missing: tuple[str, ...] = ()
-
-    @classmethod
-    def for_lack(cls, *missing: str, plugin: str = "", resolvable: bool = False, is_full: bool = False) -> NodeRefusal:
-        """Refuse a pod for a lack of resources, and of room for pods."""
-        return cls((*([TOO_MANY] if is_full else []), *map(_lack_of, missing)), plugin, resolvable, missing)
+    error: Fault = NO_FAULT
+    score: int = 0
+    unavailable: tuple[int, ...] = ()
+    by_devices: bool = False
+    uncertain: str = ""
+    taken: Mapping[tuple[str, str], Mapping[str, int]] = {}
 
 
 @lru_cache(maxsize=256)
-def _lack_of(resource: str) -> Message:
+def lack_of(resource: str) -> Message:
+    """Return the reason of a node that has too little of a resource."""
     return Message(f"Insufficient {resource}", verb="have", what=f"too little {resource}", singular="has")
 
 
-_CORDONED: Final = NodeRefusal((Message.of_nodes("were", "unschedulable", "was"),), CORDON)
-_UNSELECTED: Final = NodeRefusal((Message.of_nodes("didn't", "match Pod's node affinity/selector"),), AFFINITY)
-_TAINTED: Final = NodeRefusal((Message.of_nodes("had", "untolerated taint(s)"),), TAINTS)
-_PORTS_TAKEN: Final = NodeRefusal(
+_CORDONED: Final = NodeVerdict((Message.of_nodes("were", "unschedulable", "was"),), CORDON)
+_UNSELECTED: Final = NodeVerdict((Message.of_nodes("didn't", "match Pod's node affinity/selector"),), AFFINITY)
+_TAINTED: Final = NodeVerdict((Message.of_nodes("had", "untolerated taint(s)"),), TAINTS)
+_PORTS_TAKEN: Final = NodeVerdict(
     (Message.of_nodes("didn't", "have free ports for the requested pod ports"),), PORTS, resolvable=True
 )
 
@@ -254,8 +264,8 @@ class NodeState:
         taints = [*self._taints, UNSCHEDULABLE] if self._is_unschedulable else self._taints
         return [each for each in taints if not tolerations.cover(each)]
 
-    def refusal(self, demand: Demand, release: Release, is_delegated: Delegated) -> NodeRefusal | None:
-        """Explain why the node refuses a pod, its devices aside; None if it accepts the pod.
+    def verdict(self, demand: Demand, release: Release, is_delegated: Delegated) -> NodeVerdict:
+        """Tell whether the node accepts a pod, its devices aside.
 
         Args:
             is_delegated: Tells whether devices must provide a resource, given the node's own.
@@ -266,29 +276,29 @@ class NodeState:
             if not demand.tolerations.cover(taint):
                 if release >= _TAINTS_COUNTED_SINCE:
                     return _TAINTED
-                return NodeRefusal(
-                    (Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}"),), TAINTS
-                )
+                named = f"untolerated taint {{{taint.key}: {taint.value}}}"
+                return NodeVerdict((Message.of_nodes("had", named),), TAINTS)
         if not demand.is_for_all and not wants(demand.spec, self.node):
             return _UNSELECTED
         ports = ((port, other) for port in demand.ports for other in self.ports if port[1:] == other[1:])
         if any(port[0] == other[0] or _EVERYWHERE in {port[0], other[0]} for port, other in ports):
             return _PORTS_TAKEN
-        return self._lacking(demand, is_delegated)
+        return self._sized(demand, is_delegated)
 
-    def _lacking(self, demand: Demand, is_delegated: Delegated) -> NodeRefusal | None:
+    def _sized(self, demand: Demand, is_delegated: Delegated) -> NodeVerdict:
+        if not self.allocatable:  # a node written by hand is of unknown size
+            return NodeVerdict()
         missing, resolvable = [], True
-        is_full = self.pods + 1 > self.allocatable.get(PODS, 0)
-        # A node written by hand is of unknown size.
-        for name, wanted in demand.requests.items() if self.allocatable else ():
+        for name, wanted in demand.requests.items():
             if name in NATIVE or not is_delegated(name, self.allocatable):
                 allocatable = self.allocatable.get(name, 0)
                 if wanted > allocatable - self.used[name]:
                     missing.append(name)
                     resolvable = resolvable and wanted <= allocatable
-        if not self.allocatable or not (missing or is_full):
-            return None
-        return NodeRefusal.for_lack(*missing, plugin=RESOURCES, resolvable=resolvable, is_full=is_full)
+        full = [TOO_MANY] if self.pods + 1 > self.allocatable.get(PODS, 0) else []
+        if not missing and not full:
+            return NodeVerdict()
+        return NodeVerdict((*full, *map(lack_of, missing)), RESOURCES, resolvable, tuple(missing))
 
 
 def amount_text(name: str, amount: int) -> str:
