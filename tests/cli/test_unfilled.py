@@ -234,6 +234,7 @@ def test_any_of_many_templated_names_may_be_the_claims(claim: str) -> None:
         {
             "name": f"{{{{ .Name{place} }}}}",
             "image": "a:1",
+            "env": [{"name": f"VARIABLE_{place}"}],
             "resources": {"claims": [{"name": f"{{{{ .Claim{place} }}}}"}]},
         }
         for place in range(40)

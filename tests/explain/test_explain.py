@@ -228,6 +228,10 @@ class TestAnswers:
     def test_a_part_of_an_answer_is_about_the_only_kind_with_its_fields(self, answer: str, about: str) -> None:
         assert about in draguard("explain", answer).out
 
+    @each_row_beside("answer", "rules")
+    def test_the_rule_of_a_field_that_says_an_answer_is_described(self, answer: str, rules: list[str]) -> None:
+        assert re.findall("^RULE: +(.*)", explain_answer(answer), re.MULTILINE) == rules
+
     @each_row("quotes", "{}", '"{}"', "'{}'", "`{}`")
     @each_row_beside("answer", "said_by")
     def test_a_message_without_a_path_is_said_by_rules(self, answer: str, said_by: list[str], quotes: str) -> None:

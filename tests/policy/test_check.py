@@ -22,6 +22,7 @@ from webhook.api.versions import NEWEST
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.policy.manifest.kinds import Kinds
 from webhook.policy.manifest.model import Given, policy_of
+from webhook.policy.tools import check
 from webhook.policy.tools.check import check_policies
 from webhook.policy.tools.typecheck import kinds_to_check
 from webhook.problem import Problem
@@ -312,6 +313,14 @@ def test_parameters_of_cluster_scoped_objects_need_a_namespace(
 def test_a_message_that_is_written_as_an_expression_is_found(message: str, *, is_found: bool) -> None:
     listed = found({"expression": "has(object.spec)", "message": message})  # type: ignore[arg-type]
     assert [rule for rule, _, _ in listed] == ["literal-message"] * is_found
+
+
+def test_messages_that_take_much_work_are_looked_at_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "DOCUMENT", 1_000_000)
+    read = " || ".join(["object.metadata.labels.exists(x, x == 'a' + 'b')"] * 190)
+    several = [{"expression": f"object.metadata.name != '{at}'", "message": f"{read} || {at} > 0"} for at in range(40)]
+    listed = check_policies([policy(validations=several)]).findings
+    assert 0 < sum(each.problem.rule == "literal-message" for each in listed) < 40
 
 
 @each_row_beside("expression", "level")

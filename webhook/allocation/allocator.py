@@ -19,7 +19,7 @@ from webhook.allocation.pools import (
     full_name,
     unusable_elsewhere,
 )
-from webhook.allocation.search import GIVEN_UP, Outcome, Pick, Search, leaves_traces, snapshot
+from webhook.allocation.search import GIVEN_UP, UPSTREAM_NANOS, Outcome, Pick, Search, leaves_traces, nanos, snapshot
 from webhook.allocation.selecting import Fault, SelectorFault, Selectors
 from webhook.arguments import check_mapping, check_objects
 from webhook.objects import JSONObject
@@ -30,12 +30,6 @@ _DEMANDS: Final = 64
 _OUTCOMES: Final = 100_000
 """How many searches are remembered of each."""
 _encode: Final = msgspec.json.Encoder().encode
-
-_UPSTREAM_NANOS: Final = 10_000_000_000
-"""How long the scheduler searches on a node before it gives up on the pod (DRA's filter timeout)."""
-_STEP_NANOS: Final = 700
-_VISIT_NANOS: Final = 400
-"""The time that a step and a look at a device take upstream, from the recorded times; there may be 10**500 of them."""
 
 
 class Allocator:
@@ -228,8 +222,7 @@ class Answer:
         """``node`` if only this node is ruled out, ``abort`` if the scheduler gives up on the pod; None if no error."""
         self.steps = outcome.steps
         """The number of steps that upstream's search takes; 0 if the attempt ends before it."""
-        nanos = outcome.steps * _STEP_NANOS + outcome.visits * _VISIT_NANOS
-        self.timed_out = complaint is GIVEN_UP or nanos > _UPSTREAM_NANOS
+        self.timed_out = complaint is GIVEN_UP or nanos(outcome.steps, outcome.visits) > UPSTREAM_NANOS
         """Whether upstream would search longer than ten seconds, and give up on the pod; true if draguard gave up."""
         self.depends_on_order = depends_on_order(
             attempt.demand, view, attempt.allocator.catalog, has_devices=outcome.picks is not None

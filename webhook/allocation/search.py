@@ -644,6 +644,11 @@ EXCEEDED: Final = 2
 
 MOST_VISITS: Final = 1_000_000
 """The number of devices looked at before the search gives up: some seconds."""
+UPSTREAM_NANOS: Final = 10_000_000_000
+"""How long the scheduler searches on a node before it gives up on the pod (DRA's filter timeout)."""
+_STEP_NANOS: Final = 700
+_VISIT_NANOS: Final = 400
+"""The time that a step and a look at a device take upstream, from the recorded times."""
 _STRIDE: Final = 10_000
 """The number of devices looked at between two checks of the clock."""
 _REMEMBERED_AFTER: Final = 64
@@ -672,6 +677,11 @@ class Outcome(NamedTuple):
     steps: int = 0
     visits: int = 0
     complaint: Complaint | None = None
+
+
+def nanos(steps: int, visits: int) -> int:
+    """Estimate the time that upstream needs for a search; there may be 10**300 visits."""
+    return steps * _STEP_NANOS + visits * _VISIT_NANOS
 
 
 class Search:
@@ -756,10 +766,13 @@ class Search:
         return len(self._every[ask]) if ask.is_all else ask.count
 
     def _can_allocate(self, at: SearchPosition) -> bool:
-        """Tell whether a step and all that follow lead to devices; they are too many for Python's own stack."""
+        """Tell whether a step and all that follow lead to devices, before upstream gives up.
+
+        They are too many for Python's own stack.
+        """
         taken = [self._allocate_one(at)]
         code: int | None = None
-        while taken:
+        while taken and nanos(self._steps, self._visits) <= UPSTREAM_NANOS:
             try:
                 following = taken[-1].send(code)
             except StopIteration as end:

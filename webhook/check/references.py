@@ -35,7 +35,7 @@ from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 
 if TYPE_CHECKING:
     from webhook.inventory.resources import ExtendedResources
-    from webhook.workloads import Locations, PodsIn, Templates
+    from webhook.workloads import Locations, ManifestIn, Templates
 
 _DECISIVE: Final = frozenset({Path(), Path(("apiVersion",)), Path(("metadata",)), Path(("metadata", "namespace"))})
 """With an error there, it is not known what the object refers to."""
@@ -551,7 +551,7 @@ def _views(
         yield pod_view(obj, pod), "Pod", lambda path: Path((*steps, *path))
 
 
-def _placed_in(pods: PodsIn, path: Path) -> Path:
+def _placed_in(pods: ManifestIn, path: Path) -> Path:
     return pods.place(("template", *path))
 
 

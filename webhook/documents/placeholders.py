@@ -221,11 +221,11 @@ class Blanks:
         whole = {path: PLACEHOLDER.sub(_stand_in, text) for path, text in texts.items() if PLACEHOLDER.fullmatch(text)}
         # All are filled in with one value: which of their own texts it is makes no difference.
         own = dict.fromkeys(whole.values(), min(whole.values(), default=""))
-        names = list(dict.fromkeys(own.get(each, each) for each in _texts_in(obj, "name")))[:_ROUNDS]
+        names = list(dict.fromkeys(own.get(each, each) for each in _texts_in(obj, "name")))
         found: dict[str, set[tuple[str, Path]]] = {}
         for problem in problems:
             values = (own.get(each, each) for each in _texts_in(value_at(obj, problem.path), ""))
-            for value in islice(dict.fromkeys((*values, *names)), _ROUNDS if whole else 0):
+            for value in islice(dict.fromkeys((*values, *names)), _TRIED if whole else 0):
                 if value not in found:
                     if len(found) == _TRIED:
                         continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from typing import Final
@@ -391,6 +391,14 @@ def _unquoted(answer: str) -> str:
 def _of_rules(answer: str, kubernetes: str | None) -> list[str]:
     """Describe the rule that says an answer, or list those that do."""
     known = _rules(kubernetes)
+    found = _saying(answer, known)
+    if len(found) == 1:
+        return [of_rule(found[0], known[found[0]])]
+    return [list_of_rules({name: known[name] for name in found}), _END] if found else []
+
+
+def _saying(answer: str, known: Container[str]) -> list[str]:
+    """Return the names of the known rules that say an answer."""
     asked = _words(_detail(answer))
     matcher = SequenceMatcher(None, b=asked, autojunk=False)
     shared: dict[str, int] = {}
@@ -403,10 +411,7 @@ def _of_rules(answer: str, kubernetes: str | None) -> list[str]:
             length, words = (sum(word != _ANY for word in each) for each in (said[run.a : run.a + run.size], said))
             if run.size >= min(_ENOUGH, len(said)) and length >= min(_ENOUGH, words or _ENOUGH):
                 shared[name] = max(length, shared.get(name, 0))
-    found = [name for name, length in shared.items() if length == max(shared.values())]
-    if len(found) == 1:
-        return [of_rule(found[0], known[found[0]])]
-    return [list_of_rules({name: known[name] for name in found}), _END] if found else []
+    return [name for name, length in shared.items() if length == max(shared.values())]
 
 
 @cache
@@ -504,44 +509,63 @@ def _unserved(answer: str, kubernetes: str | None) -> tuple[str, str] | None:
     return meaning, "; ".join(cures)
 
 
-def _described(subjects: Iterable[tuple[str, str | None]], kubernetes: str | None) -> list[str]:
-    """Describe fields or kinds, each with its API version, if that is stated."""
+_Subject = tuple[str, str | None, str]
+"""A field or a kind, its API version if that is stated, and what is said of it."""
+
+
+def _described(subjects: Iterable[_Subject], kubernetes: str | None) -> list[str]:
+    """Describe fields or kinds, and the rules of fields that say what is said of them."""
     parts = []
-    for name, api_version in list(dict.fromkeys(subjects))[:_MOST]:
+    for name, api_version, said in list(dict.fromkeys(subjects))[:_MOST]:
         try:
             parts.append(explain(name, api_version=api_version, kubernetes=kubernetes))
+            parts += _rule_of(name, said, kubernetes) if said else ()
         except UnknownNameError as error:
             parts.append(str(error))
-    return [*parts, _END] if parts else []
+    return [*dict.fromkeys(parts), _END] if parts else []
 
 
-def _without_kind(answer: str, kubernetes: str | None) -> Iterator[tuple[str, str | None]]:
+def _rule_of(name: str, said: str, kubernetes: str | None) -> list[str]:
+    """Describe the only rule about a field that says something; nothing if several do, or none."""
+    release, known = release_of(kubernetes) if kubernetes else None, _rules(kubernetes)
+    place = _find(*_addressed(kinds(release), _steps(name)), release)
+    found = _saying(said, {stated.name for stated, _ in text.readers(place, release)}.intersection(known))
+    return [of_rule(each, known[each]) for each in found if len(found) == 1]
+
+
+def _fields_in(answer: str) -> Iterator[tuple[str, str]]:
+    """Yield the fields that an answer names, each with what it says of it."""
+    _, *parts = _FIELD.split(_QUOTED.sub("", answer))
+    yield from zip(parts[::2], parts[1::2], strict=True)
+
+
+def _without_kind(answer: str, kubernetes: str | None) -> Iterator[_Subject]:
     """Yield the fields of a part of an answer that does not name their kind, of the only kind that can be meant.
 
     Raises:
         UnknownNameError: Several kinds can be meant, or none.
     """
     unknown = [name or wrong for name, wrong in _IN_GO.findall(answer)]
-    paths = dict.fromkeys(unknown or _FIELD.findall(_QUOTED.sub("", answer)))
+    paths = dict.fromkeys(unknown, "") or dict(_fields_in(answer))
     meant = {kind for path in paths if (kind := only_kind_with(path, kubernetes=kubernetes))}
     if paths and len(meant) != 1:
         path = next(iter(paths))
         raise UnknownNameError(f"{path} has no kind before it: write KIND.{path}, such as Pod.spec")
-    for path in paths:
+    for path, said in paths.items():
         for name, newest in meant:
-            yield f"{name}.{path}", newest if unknown else None
+            yield f"{name}.{path}", newest if unknown else None, said
 
 
-def _subjects(answer: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the fields or the kind that an answer is about, each with its API version, if that is stated."""
+def _subjects(answer: str) -> Iterator[_Subject]:
+    """Yield the fields or the kind that an answer is about."""
     if refused := list(_INVALID.finditer(answer)):
         ends = [*(each.start() for each in refused[1:]), len(answer)]
         for each, end in zip(refused, ends, strict=True):
-            for path in _FIELD.findall(_QUOTED.sub("", answer[each.end() : end])):
-                yield f"{each[1]}.{path}", None
+            for path, said in _fields_in(answer[each.end() : end]):
+                yield f"{each[1]}.{path}", None, said
     elif found := _NOT_DECODED.search(answer):
         for unknown, wrong in _IN_GO.findall(answer):
-            yield f"{found[1]}.{unknown or wrong}", found[2]
+            yield f"{found[1]}.{unknown or wrong}", found[2], ""
     elif typed := _TYPED.search(answer):
         for path in _UNDECLARED.findall(answer):
-            yield f"{typed[2]}.{path}", typed[1]
+            yield f"{typed[2]}.{path}", typed[1], ""

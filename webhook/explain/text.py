@@ -135,7 +135,7 @@ def _joined(rules: Iterable[tuple[StatedRule, FieldPlace]]) -> list[tuple[Stated
 _TYPES: Final = "webhook.api."
 
 
-def _readers(place: FieldPlace, release: Release | None) -> Iterator[tuple[StatedRule, FieldPlace]]:
+def readers(place: FieldPlace, release: Release | None) -> Iterator[tuple[StatedRule, FieldPlace]]:
     """List the rules that a place states, then those of the places around it that read it, the nearest first.
 
     Returns:
@@ -298,7 +298,7 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> 
         "OTHER VERSIONS": list(_elsewhere(place, release)),
         "FIELDS": [line for part in children(place, release) for line in _of_part(part, release)],
         "NOT JUDGED HERE": _wrapped(", ".join(unjudged(place, release)), 4),
-        "RULES": [line for stated, at in _joined(_readers(place, release)) for line in _of_reader(stated, at, place)],
+        "RULES": [line for stated, at in _joined(readers(place, release)) for line in _of_reader(stated, at, place)],
     }
     for title, content in sections.items():
         if content:

@@ -14,8 +14,8 @@ from webhook.workloads.locations import (
     OF_JOBS,
     PARTIAL,
     RELEASED_IN,
+    ManifestIn,
     Place,
-    PodsIn,
     Times,
     every_object,
     is_held,
@@ -25,13 +25,13 @@ from webhook.workloads.projects import PODS, claims_in, lost, made_templates
 from webhook.workloads.runtimes import Templates, is_cluster_scoped, is_template, used_by
 
 Locations = dict[tuple[str, str], tuple[str, ...]]
-Make = Callable[[Any, Steps], PodsIn | None]
+Make = Callable[[Any, Steps], ManifestIn | None]
 
 _SOURCES: Final = frozenset({"resourceClaimName", "resourceClaimTemplateName", "source"})
 _UNKNOWN: Final = "how many such pods it makes is not known"
 
 
-def pods_in(obj: JSONObject, more: Locations | None = None) -> Iterator[PodsIn]:
+def pods_in(obj: JSONObject, more: Locations | None = None) -> Iterator[ManifestIn]:
     """Find the pods that an object of another project makes.
 
     Args:
@@ -57,7 +57,7 @@ def pods_in(obj: JSONObject, more: Locations | None = None) -> Iterator[PodsIn]:
 
 def _stated(
     make: Make, part: Any, places: Iterable[Place], at: Steps = (), *, prefix: str = "", number: int = 1
-) -> Iterator[PodsIn]:
+) -> Iterator[ManifestIn]:
     """Find the pods at known places in an object, or in a part of it.
 
     Args:
@@ -79,7 +79,9 @@ def _stated(
                 yield found._replace(is_of_job=place.path.endswith(OF_JOBS), number=count, unsure=unsure)
 
 
-def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_partial: bool, is_known: bool = True) -> PodsIn | None:
+def as_template(
+    obj: JSONObject, value: Any, steps: Steps, *, is_partial: bool, is_known: bool = True
+) -> ManifestIn | None:
     """Make a PodTemplate of a pod template or a pod spec; None if the value is neither.
 
     Args:
@@ -91,12 +93,12 @@ def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_partial: bool, 
     if "containers" not in value and "spec" in value:
         spec = value["spec"]
         filled = {**value, "spec": _pod_spec(spec)} if is_partial and isinstance(spec, dict) else value
-        return PodsIn(manifest(obj, filled), ((("template",), steps),), is_known)
+        return ManifestIn(manifest(obj, filled), ((("template",), steps),), is_known)
     if is_partial:
         value = _pod_spec(value)
     if "containers" not in value and "resourceClaims" not in value:
         return None
-    return PodsIn(manifest(obj, {"spec": value}), ((("template", "spec"), steps),), is_known)
+    return ManifestIn(manifest(obj, {"spec": value}), ((("template", "spec"), steps),), is_known)
 
 
 def _pod_spec(value: JSONObject) -> JSONObject:
@@ -179,7 +181,7 @@ def _read(obj: JSONObject, path: str, steps: Steps) -> Any:
     return value_at(obj, found)
 
 
-def _guessed(obj: JSONObject) -> Iterator[PodsIn]:
+def _guessed(obj: JSONObject) -> Iterator[ManifestIn]:
     """Find what looks like pods with claims, or like their claims alone, in objects of kinds that are not known."""
     for steps, value in every_object(obj):
         claims = value.get("resourceClaims")
@@ -192,7 +194,7 @@ def _guessed(obj: JSONObject) -> Iterator[PodsIn]:
             yield found._replace(unsure=_UNKNOWN)
 
 
-def _guess(holder: JSONObject, value: JSONObject, steps: Steps) -> PodsIn | None:
+def _guess(holder: JSONObject, value: JSONObject, steps: Steps) -> ManifestIn | None:
     """Make a PodTemplate of what looks like a pod, or like its claims beside the resources of its only container."""
     make = partial(as_template, holder, steps=steps, is_partial=True, is_known=False)
     if "containers" in value or "resources" not in value:
@@ -219,7 +221,7 @@ def _holder(obj: JSONObject, steps: Steps) -> JSONObject:
 
 __all__ = [
     "Locations",
-    "PodsIn",
+    "ManifestIn",
     "Templates",
     "claims_in",
     "is_cluster_scoped",

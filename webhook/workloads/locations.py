@@ -236,7 +236,7 @@ RELEASED_IN: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 """The fields with the namespace for which an object holds the values of a chart."""
 
 
-class PodsIn(NamedTuple):
+class ManifestIn(NamedTuple):
     """A pod template in an object, or an object of DRA.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from webhook.api.versions import GROUP
 from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, placed, text
 from webhook.problem import WARNING, Path, Problem, Steps, value_at
-from webhook.workloads.locations import PodsIn, every_object, is_held, manifest
+from webhook.workloads.locations import ManifestIn, every_object, is_held, manifest
 
 Container = tuple[Steps, JSONObject]
 """A container, and its path."""
@@ -27,7 +27,7 @@ def _spec_of_workflow(obj: JSONObject) -> tuple[str, ...]:
     return ("spec", "workflowSpec") if obj.get("kind") == "CronWorkflow" else ("spec",)
 
 
-def _workflow(obj: JSONObject) -> Iterator[PodsIn]:
+def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
     """Make a pod of each template of a workflow: ``resourceClaims`` since Argo Workflows 4.1 (workflow_types.go)."""
     at = _spec_of_workflow(obj)
     spec = mapping(obj, *at)
@@ -52,7 +52,7 @@ def _workflow(obj: JSONObject) -> Iterator[PodsIn]:
         places += [((*_CONTAINERS, place), steps) for place, (steps, _) in enumerate(containers)]
         places += [(_CLAIMS, (*whose, "resourceClaims")), ((), here)]
         pod = manifest(obj, {"spec": {"containers": named, "resourceClaims": claims}})
-        yield PodsIn(pod, tuple(places), unsure="its steps tell how often a template runs")
+        yield ManifestIn(pod, tuple(places), unsure="its steps tell how often a template runs")
 
 
 def _are_open(claims: list[Any], containers: Sequence[Container], holders: Iterable[Any]) -> bool:
@@ -74,7 +74,7 @@ def _containers(template: Any, at: Steps) -> Iterator[Container]:
                 yield (*at, *steps, index), each
 
 
-def _nim(obj: JSONObject) -> Iterator[PodsIn]:
+def _nim(obj: JSONObject) -> Iterator[ManifestIn]:
     """Make a pod of ``draResources`` of each service (k8s-nim-operator, dra_types.go, nimpipeline_types.go)."""
     if obj.get("kind") == "NIMPipeline":
         for index, each in enumerate(_items(obj, "spec", "services")):
@@ -83,7 +83,7 @@ def _nim(obj: JSONObject) -> Iterator[PodsIn]:
         yield from _nim_service(obj, mapping(obj, "spec"), ("spec",))
 
 
-def _nim_service(obj: JSONObject, spec: JSONObject, at: Steps) -> Iterator[PodsIn]:
+def _nim_service(obj: JSONObject, spec: JSONObject, at: Steps) -> Iterator[ManifestIn]:
     claims: list[JSONObject] = []
     uses: list[JSONObject] = []
     places: list[tuple[Steps, Steps]] = []
@@ -104,7 +104,7 @@ def _nim_service(obj: JSONObject, spec: JSONObject, at: Steps) -> Iterator[PodsI
         scaled = mapping(spec, "scale").get("enabled") is True
         unsure = "spec.scale lets an autoscaler change their number" if scaled else ""
         pod = manifest(obj, template)
-        yield PodsIn(pod, (*places, ((), (*at, "draResources"))), number=_whole(spec, "replicas"), unsure=unsure)
+        yield ManifestIn(pod, (*places, ((), (*at, "draResources"))), number=_whole(spec, "replicas"), unsure=unsure)
 
 
 def _whole(value: Any, *path: str) -> int:
@@ -112,7 +112,7 @@ def _whole(value: Any, *path: str) -> int:
     return 1 if stated is None else stated
 
 
-def _dynamo(obj: JSONObject) -> Iterator[PodsIn]:
+def _dynamo(obj: JSONObject) -> Iterator[ManifestIn]:
     """Make a pod of each service's ``extraPodSpec`` (dynamo, v1alpha1: ExtraPodSpec and Resources in common.go)."""
     if obj.get("kind") == "DynamoComponentDeployment":
         yield from _service(obj, mapping(obj, "spec"), ("spec",))
@@ -120,7 +120,7 @@ def _dynamo(obj: JSONObject) -> Iterator[PodsIn]:
         yield from _service(obj, each, ("spec", "services", name))
 
 
-def _service(obj: JSONObject, service: Any, at: Steps) -> Iterator[PodsIn]:
+def _service(obj: JSONObject, service: Any, at: Steps) -> Iterator[ManifestIn]:
     from webhook.api.core.podspec import PodSpec  # few kinds need it
 
     extra = mapping(service, "extraPodSpec")
@@ -143,7 +143,7 @@ def _service(obj: JSONObject, service: Any, at: Steps) -> Iterator[PodsIn]:
     spec = {name: field for name, field in extra.items() if name in PodSpec.fields}
     pod = manifest(obj, {"spec": {**spec, "containers": [main, *others]}})
     count = _whole(service, "replicas") * _whole(service, "multinode", "nodeCount")
-    yield PodsIn(pod, (*places, (_CONTAINERS[:2], there)), number=count)
+    yield ManifestIn(pod, (*places, (_CONTAINERS[:2], there)), number=count)
 
 
 _MACHINES: Final[dict[str, tuple[str, ...]]] = {
@@ -164,7 +164,7 @@ def _claimants(obj: JSONObject, at: Sequence[str]) -> Iterator[tuple[Steps, JSON
         yield (*steps, "resourceClaim"), mapping(each, "resourceClaim")
 
 
-def _machine(obj: JSONObject) -> Iterator[PodsIn]:
+def _machine(obj: JSONObject) -> Iterator[ManifestIn]:
     """Make the pod of a virtual machine; its devices and networks use claims (kubevirt, schema.go: ClaimRequest)."""
     at = _MACHINES.get(str(obj.get("kind")), ())
     uses: list[JSONObject] = []
@@ -180,10 +180,10 @@ def _machine(obj: JSONObject) -> Iterator[PodsIn]:
         container = {"name": "compute", "image": "unknown", "resources": {"claims": uses}}
         pod = manifest(obj, {"spec": {"containers": [container], "resourceClaims": claims}})
         places += [(_CLAIMS, (*at, "resourceClaims")), ((), at)]
-        yield PodsIn(pod, tuple(places), number=_whole(obj, "spec", "replicas"))
+        yield ManifestIn(pod, tuple(places), number=_whole(obj, "spec", "replicas"))
 
 
-def _shared(obj: JSONObject) -> Iterator[PodsIn]:
+def _shared(obj: JSONObject) -> Iterator[ManifestIn]:
     """Make a pod of each claim that Grove adds to the pods of a PodCliqueSet (grove, podcliqueset.go)."""
     own = {text(each, "name") for _, each in placed(obj, *_TEMPLATE, "resourceClaimTemplates")} - {""}
     parts = (part for name in ("cliques", "podCliqueScalingGroups") for part in placed(obj, *_TEMPLATE, name))
@@ -197,7 +197,7 @@ def _shared(obj: JSONObject) -> Iterator[PodsIn]:
                 spec["resourceClaims"] = [{"name": "shared", "resourceClaimTemplateName": each.get("name")}]
             places = (((*_CLAIMS, 0, "resourceClaimTemplateName"), (*here, "name")), ((*_CLAIMS, 0), here), ((), here))
             pod = manifest(obj, {"spec": spec})
-            yield PodsIn(pod, places, number=0, unsure="without the claims of resourceSharing")
+            yield ManifestIn(pod, places, number=0, unsure="without the claims of resourceSharing")
 
 
 _TEMPLATE: Final = ("spec", "template")
@@ -207,21 +207,23 @@ _TRIED: Final = frozenset({"", "admission.k8s.io"})
 """The groups of documents whose objects nothing applies: suites of policies, which have none, and AdmissionReviews."""
 
 
-def claims_in(obj: JSONObject) -> Iterator[PodsIn]:
+def claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
     """Find the objects of DRA in an object of another project: whole manifests, and templates in Grove's objects."""
     if group_of(obj) in _TRIED:
         return
     for steps, each in every_object({name: each for name, each in obj.items() if name != "status"}):
         if steps and is_held(each) and group_of(each) == GROUP:
-            yield PodsIn(each, (((), steps),), is_known=False)
+            yield ManifestIn(each, (((), steps),), is_known=False)
     for steps, each in placed(obj, *_TEMPLATE, "resourceClaimTemplates") if group_of(obj) == "grove.io" else ():
         about = {"name": each.get("name"), "namespace": namespace_of(obj)}
         template = {"apiVersion": f"{GROUP}/v1", "kind": "ResourceClaimTemplate", "metadata": about}
         spec = {"spec": each["templateSpec"]} if "templateSpec" in each else {}
-        yield PodsIn({**template, **spec}, ((("spec",), (*steps, "templateSpec")), (("metadata",), steps), ((), steps)))
+        yield ManifestIn(
+            {**template, **spec}, ((("spec",), (*steps, "templateSpec")), (("metadata",), steps), ((), steps))
+        )
 
 
-PODS: Final[dict[str, Callable[[JSONObject], Iterator[PodsIn]]]] = {
+PODS: Final[dict[str, Callable[[JSONObject], Iterator[ManifestIn]]]] = {
     "apps.nvidia.com": _nim,
     "argoproj.io": _workflow,
     "grove.io": _shared,

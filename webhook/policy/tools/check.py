@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice, product
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
@@ -591,13 +593,16 @@ def _constant(stated: StatedExpression) -> object:
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(?:object|oldObject|params|request|variables)\b")
 
 
-def _messages(policy: Policy) -> Iterator[Problem]:
-    """Find messages that are written as expressions."""
-    for validation in policy.validations:
-        message, (*at, _) = validation.message, validation.expression.path
-        if _PLACEHOLDER.search(message) or _reads(message, validation.expression.compiled):
-            text = "the message is shown as it is written, without the values of the object"
-            yield warning("literal-message", Path((*at, "message")), text, "messageExpression is evaluated")
+def _messages(policy: Policy) -> list[Problem]:
+    """Find messages that are written as expressions, as far as the budget of a policy allows."""
+    text, found = "the message is shown as it is written, without the values of the object", list[Problem]()
+    with limited(Budget(DOCUMENT, is_offline=True)), suppress(BudgetExceededError):
+        for validation in policy.validations:
+            message, (*at, _) = validation.message, validation.expression.path
+            if _PLACEHOLDER.search(message) or _reads(message, validation.expression.compiled):
+                path = Path((*at, "message"))
+                found.append(warning("literal-message", path, text, "messageExpression is evaluated"))
+    return found
 
 
 def _comments(policy: Policy) -> Iterator[Problem]:
