@@ -349,15 +349,21 @@ def _unknown_resources(index: int, rule: ResourceRule, kinds: Kinds) -> Iterator
             message = f"{server} does not serve {name} in {versions}: the rule matches nothing"
             served = ", ".join(version for kind in found for version in kinds.versions(kind))
             yield warning("unserved-version", path / "apiVersions", message, f"it serves {served}" if served else "")
+        elif rule.scope != _ALL and all(kinds.is_namespaced(kind) is (rule.scope == "Cluster") for kind in found):
+            where = "in a namespace" if rule.scope == "Cluster" else "in no namespace"
+            message = f"{name} are {where}: with scope {rule.scope} the rule matches none of them"
+            yield warning("unknown-resource", path / "scope", message, "leave the scope out")
 
 
 def _unknown_groups(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
     for group in sorted(group for group in rule.groups if not (kinds.has_group(group) or kinds.defines(group))):
-        if "." not in group:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
+        if "." not in group or "/" in group:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
             message = f"API group {quoted(group)} does not exist: the rule matches nothing in it"
             hint = 'write ""' if group == "core" else did_you_mean(group, kinds.groups, quotes='"')
             if re.fullmatch(r"v\d+\w*", group):
                 hint = 'that is a version; the core group is ""'
+            if "/" in group:
+                hint = f"write {quoted(group.partition('/')[0])}, and the version into apiVersions"
             yield warning("unknown-resource", path, message, hint)
             continue
         near = "" if group.endswith(_EXPERIMENTAL) else nearest(group, kinds.groups)
