@@ -243,7 +243,7 @@ WEBHOOKS: Final = (*of_policies("MutatingWebhook"), *of_policies("ValidatingWebh
 
 @check(*WEBHOOKS)
 def webhook_fields(hook: View) -> Iterator[Problem]:
-    """A webhook has a name of three parts, one address, stated side effects and versions, and conditions that compile."""
+    """A webhook has a name of three parts, one address, side effects and versions, and conditions that compile."""
     name, versions, seconds, client = hook.name, hook.admissionReviewVersions, hook.timeoutSeconds, hook.clientConfig
     if not name:
         yield required(hook / "name")
