@@ -513,8 +513,8 @@ def test_the_work_grows_with_resources_and_versions_of_a_webhook_and_not_with_th
     rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": versions, "operations": ["*"], "resources": names}
     webhook = {"name": "a.example.com", "clientConfig": {"url": "https://a"}, "rules": [rule]}
     webhook |= {"sideEffects": "None", "admissionReviewVersions": ["v1"]}
-    configuration = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
-    configuration |= {"metadata": {"name": "x"}}
+    configuration: dict[str, Any] = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "x"}}
+    configuration["kind"] = "ValidatingWebhookConfiguration"
     before = process_time()
     found = found_in(json.dumps({**configuration, "webhooks": [webhook]}))
     assert [each["message"] for each in found] == [
