@@ -27,6 +27,8 @@ from webhook.cel.syntax.ast import (
 )
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
+from webhook.formats import near_semver
+from webhook.formats.quantities import near_quantity
 from webhook.hints.selectors import COMMENTED, comments_in
 from webhook.objects import JSONObject
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
@@ -518,6 +520,7 @@ def check_policies(
             *_unchangeable(policy, policies.kinds),
             *_param_kind(policy, policies),
             *_constants(policy),
+            *_malformed(policy),
             *_messages(policy),
             *_comments(policy),
             *unused,
@@ -595,6 +598,31 @@ def _constant(stated: StatedExpression) -> object:
 
 
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(?:object|oldObject|params|request|variables)\b")
+
+
+_MADE: Final = frozenset(("quantity", "semver", "ip", "cidr", "url"))
+"""The functions that make a value of a text, or fail when they are called."""
+
+
+def _malformed(policy: Policy) -> Iterator[Problem]:
+    """Find malformed constants, such as quantities, which an expression needs for some objects only."""
+    for stated in policy.without_messages:
+        if not isinstance(compiled := stated.compiled, CompiledExpression):
+            continue
+        for node in within(compiled.checked.root):
+            if not isinstance(node, Call) or node.function not in _MADE or node.target or len(node.arguments) != 1:
+                continue
+            literal = node.arguments[0]
+            if not isinstance(literal, Literal) or not isinstance(literal.value, str):
+                continue
+            made = f"{node.function}({quoted(literal.value)})"
+            try:
+                compiled.environment.compile(made).evaluate({}, meter=Meter(CALL_LIMIT))
+            except CelError as error:
+                near = {"quantity": near_quantity(literal.value)[0], "semver": near_semver(literal.value)}
+                hint = f'did you mean {node.function}("{meant}")?' if (meant := near.get(node.function)) else ""
+                at = stated.start + literal.offset
+                yield warning("impossible-constant", stated.path, f"{made} is an error: {error}", hint, at)
 
 
 def _messages(policy: Policy) -> Iterator[Problem]:
