@@ -158,3 +158,13 @@ def test_what_is_not_text_is_an_error(file: Path) -> None:
 )
 def test_parts_of_manifests_are_not_read(block: str, is_read: bool) -> None:
     assert (b"apiVersion" in blocks_of(f"```yaml\n{block}\n```\n".encode())) is is_read
+
+
+def test_blocks_of_other_things_are_no_objects_that_lack_a_kind(tmp_path: Path) -> None:
+    file = tmp_path / "README.md"
+    blocks = (
+        "extraObjects:\n- {apiVersion: v1, kind: ConfigMap}\n",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+    )
+    file.write_text("".join(f"```yaml\n{each}```\n" for each in blocks))
+    assert findings("validate", file) == []

@@ -107,6 +107,18 @@ def test_what_later_releases_have_is_named(expression: str, release: int, hint: 
 
 
 @each_row(
+    ("made", "hint"),
+    ("quantity('80GB').asInteger() > 1", 'did you mean quantity("80G")?'),
+    ("semver('550.0').major() > 1", 'did you mean semver("550.0.0")?'),
+    ("ip('10.0.0.256').family() == 4", ""),
+    ("quantity('80G').asInteger() > 1 && quantity(object.metadata.name).asInteger() > 1", None),
+)
+def test_a_malformed_constant_is_found_wherever_it_stands(made: str, hint: str | None) -> None:
+    listed = problems(f"object.metadata.name != 'x' || object.metadata.namespace != 'never' || {made}")
+    assert [each.hint for each in listed if each.rule == "impossible-constant"] == ([] if hint is None else [hint])
+
+
+@each_row(
     ("expression", "is_found"),
     ("has(object.spec) // there || has(object.status)", True),
     ("has(object.spec) // it is there", False),

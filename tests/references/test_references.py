@@ -510,10 +510,13 @@ def test_a_rule_has_only_kinds_beside_its_name() -> None:
 
 def test_the_work_grows_with_resources_and_versions_of_a_webhook_and_not_with_their_product() -> None:
     names, versions = ["resourceclaims"] * 20_000, [f"v1beta{each}" for each in range(20_000)]
-    rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": versions, "resources": names}
-    configuration = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": versions, "operations": ["*"], "resources": names}
+    webhook = {"name": "a.example.com", "clientConfig": {"url": "https://a"}, "rules": [rule]}
+    webhook |= {"sideEffects": "None", "admissionReviewVersions": ["v1"]}
+    configuration: dict[str, Any] = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "x"}}
+    configuration["kind"] = "ValidatingWebhookConfiguration"
     before = process_time()
-    found = found_in(json.dumps({**configuration, "webhooks": [{"rules": [rule]}]}))
+    found = found_in(json.dumps({**configuration, "webhooks": [webhook]}))
     assert [each["message"] for each in found] == [
         "the API server does not call the webhook for resourceclaims in v1, which it serves"
     ]

@@ -233,6 +233,9 @@ def _untyped(document: Document, release: str | None, *, all_pods: bool) -> Sequ
         return []
     is_judged = all_pods and isinstance(kind, str) and bool(served(kind, judged_as))
     is_meant = document.within or is_judged or all(map(_is_misspelt, problems))
+    has_neither = len(problems) == len((_VERSION, _KIND))
+    if not is_meant and has_neither and document.source.endswith(MARKDOWN):  # whose blocks may be anything
+        return []
     if not is_meant and not (document.file.mentions(_VERSION) and _has_objects(document.file)):
         return []
     return [found(each, document, release or f"1.{DEFAULT}") for each in problems]

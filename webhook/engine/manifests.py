@@ -90,7 +90,7 @@ def review(
         problems := _of_list(obj)
         or judge(obj, kubernetes=kubernetes)
         or misspelt(obj, kubernetes)
-        or (sender is None and _undecodable(obj, kubernetes))
+        or _misfits(obj, kubernetes)
     ):
         return Outcome(obj, problems)
     subresource = "" if old is None else subresource
@@ -247,7 +247,7 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
     return [not_served(version, kind, *renamed(near), at="kind")]
 
 
-def _undecodable(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
+def _misfits(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
     """List why a quota, or another object that tells of DRA, such as a role or a webhook's, cannot be decoded."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if (
@@ -260,7 +260,12 @@ def _undecodable(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
         return []
     from webhook.documents.placeholders import has_placeholder  # few objects tell of DRA
 
-    found = undecodable(obj, release_of(kubernetes) if kubernetes else DEFAULT)
+    release = release_of(kubernetes) if kubernetes else DEFAULT
+    found = undecodable(obj, release)
+    if not found and kind.endswith("WebhookConfiguration"):
+        from webhook.policy.manifest.policies import validate_policy  # their conditions are in CEL
+
+        found = validate_policy(obj, release)
     return [each for each in found if not has_placeholder(obj, each.path)]
 
 

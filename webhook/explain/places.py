@@ -183,10 +183,10 @@ def names_of_types(*sorts: str) -> frozenset[str]:
 
 @cache
 def rules_of_policies() -> dict[str, str]:
-    """Return the texts of the rules about policies and bindings."""
-    from webhook.policy.manifest.policies import KINDS  # needed only to explain rules
+    """Return the texts of the rules about policies, bindings and webhooks."""
+    from webhook.policy.manifest.policies import KINDS, WEBHOOKS  # needed only to explain rules
 
-    return {stated.name: stated.doc for stated in _stated_in(KINDS.values())}
+    return {stated.name: stated.doc for stated in _stated_in((*KINDS.values(), *WEBHOOKS))}
 
 
 def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[StatedRule]:

@@ -441,7 +441,7 @@ def _domain(read: Read, expression: str) -> Advice:
 
 @_rule_of_expressions
 def impossible_constant(parts: Parts, context: Context) -> Iterator[Problem]:
-    """A selector contains a malformed quantity or version: it fails for every device.
+    """A selector contains a malformed quantity or version: it fails for every device; so does a policy's expression.
 
     Quantities are written as 40Gi or 40G, without B; versions have three numbers, as 1.0.0. The failure is a run-time
     error, which ends the scheduling of the pod for all nodes.

@@ -207,8 +207,16 @@ _OF_POLICY: Final[_Judged] = {
     "matchConstraints": _REQUIRED,
 }
 _OF_BINDING: Final[_Judged] = {"policyName": {"required": True, "format": formats.dns_subdomain}}
+_OF_WEBHOOK: Final[_Judged] = {
+    "failurePolicy": _OF_POLICY["failurePolicy"],
+    "matchPolicy": {"one_of": ("Equivalent", "Exact")},
+    "sideEffects": {"one_of": ("None", "NoneOnDryRun")},
+    "timeoutSeconds": {},
+}
 _OF_POLICIES: Final[Mapping[str, _Judged]] = {
-    "MatchResources": {"matchPolicy": {"one_of": ("Equivalent", "Exact")}},
+    "MatchResources": {"matchPolicy": _OF_WEBHOOK["matchPolicy"]},
+    "MutatingWebhook": {**_OF_WEBHOOK, "reinvocationPolicy": {"one_of": ("IfNeeded", "Never")}},
+    "ValidatingWebhook": _OF_WEBHOOK,
     "MutatingAdmissionPolicyBindingSpec": _OF_BINDING,
     "MutatingAdmissionPolicySpec": _OF_POLICY,
     "ValidatingAdmissionPolicyBindingSpec": _OF_BINDING,
@@ -231,7 +239,7 @@ _JUDGED: Final[Mapping[str, _Judged]] = {
     **{f"{version}.{name}": fields for version in _POLICIES for name, fields in _OF_POLICIES.items()},
 }
 """What the items of lists in pods need, which null does not have (Go decodes it as an item without fields); of taints,
-what the inventory of a cluster refuses; and of policies, what the API server refuses, in its order."""
+what the inventory of a cluster refuses; and of policies and webhooks, what the API server refuses, in its order."""
 _COUNTED: Final = frozenset(
     {
         *("CSIDriver", "CustomResourceDefinition", "EndpointSlice", "FlowSchema", "Ingress", "IngressClass"),

@@ -1,4 +1,4 @@
-"""The types of ``matchConstraints`` and ``matchResources``.
+"""The types of ``matchConstraints`` and ``matchResources``, and the rules of webhooks.
 
 Rules follow ``pkg/apis/admissionregistration/validation/validation.go`` (validateMatchResources and what it calls).
 """
@@ -17,10 +17,11 @@ OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
 
 
-_RULES: Final = of_policies("NamedRuleWithOperations")
+_NAMED_RULES: Final = of_policies("NamedRuleWithOperations")
+_RULES: Final = (*_NAMED_RULES, *of_policies("RuleWithOperations"))
 
 
-@check(*_RULES)
+@check(*_NAMED_RULES)
 def resource_names(rule: View) -> Iterator[Problem]:
     """Names of objects can be parts of a URL, and each is named once."""
     seen = set()

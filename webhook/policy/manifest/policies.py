@@ -231,6 +231,40 @@ def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
             yield invalid(mutation / other, f"{{{other}}}", f"must not be specified when patchType is {kind}")
 
 
+# Webhooks
+
+
+_REVIEWS: Final = ("v1", "v1beta1")
+_LONGEST_TIMEOUT: Final = 30
+
+
+WEBHOOKS: Final = (*of_policies("MutatingWebhook"), *of_policies("ValidatingWebhook"))
+
+
+@check(*WEBHOOKS)
+def webhook_fields(hook: View) -> Iterator[Problem]:
+    """A webhook has a name of three parts, one address, side effects and versions, and conditions that compile."""
+    name, versions, seconds, client = hook.name, hook.admissionReviewVersions, hook.timeoutSeconds, hook.clientConfig
+    if not name:
+        yield required(hook / "name")
+    elif details := formats.dns_subdomain(name, hook.release):
+        yield invalid(hook / "name", name, ",".join(details))
+    elif name.count(".") < 2:  # noqa: PLR2004 -- three segments
+        yield invalid(hook / "name", name, "should be a domain with at least three segments separated by dots")
+    if hook.sideEffects is None:
+        yield required(hook / "sideEffects", "must specify one of None, NoneOnDryRun")
+    if seconds is not None and not 1 <= seconds <= _LONGEST_TIMEOUT:
+        yield invalid(hook / "timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds")
+    if (client.url is None) == (not client.service):
+        yield required(hook / "clientConfig", "exactly one of url or service is required")
+    yield from match_conditions(hook, Compiler(hook.release, params=False, composed=False))
+    if not versions:
+        yield required(hook / "admissionReviewVersions", f"must specify one of {', '.join(_REVIEWS)}")
+    elif not {*_REVIEWS}.intersection(versions):
+        detail = f"must include at least one of {', '.join(_REVIEWS)}"
+        yield invalid(hook / "admissionReviewVersions", versions, detail)
+
+
 # Bindings
 
 

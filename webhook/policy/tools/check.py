@@ -29,6 +29,8 @@ from webhook.cel.syntax.ast import (
 )
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
+from webhook.formats import near_semver
+from webhook.formats.quantities import near_quantity
 from webhook.hints.selectors import COMMENTED, comments_in
 from webhook.objects import JSONObject
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
@@ -351,15 +353,21 @@ def _unknown_resources(index: int, rule: ResourceRule, kinds: Kinds) -> Iterator
             message = f"{server} does not serve {name} in {versions}: the rule matches nothing"
             served = ", ".join(version for kind in found for version in kinds.versions(kind))
             yield warning("unserved-version", path / "apiVersions", message, f"it serves {served}" if served else "")
+        elif rule.scope != _ALL and all(kinds.is_namespaced(kind) is (rule.scope == "Cluster") for kind in found):
+            where = "in a namespace" if rule.scope == "Cluster" else "in no namespace"
+            message = f"{name} are {where}: with scope {rule.scope} the rule matches none of them"
+            yield warning("unknown-resource", path / "scope", message, "leave the scope out")
 
 
 def _unknown_groups(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
     for group in sorted(group for group in rule.groups if not (kinds.has_group(group) or kinds.defines(group))):
-        if "." not in group:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
+        if "." not in group or "/" in group:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
             message = f"API group {quoted(group)} does not exist: the rule matches nothing in it"
             hint = 'write ""' if group == "core" else did_you_mean(group, kinds.groups, quotes='"')
             if re.fullmatch(r"v\d+\w*", group):
                 hint = 'that is a version; the core group is ""'
+            if "/" in group:
+                hint = f"write {quoted(group.partition('/')[0])}, and the version into apiVersions"
             yield warning("unknown-resource", path, message, hint)
             continue
         near = "" if group.endswith(_EXPERIMENTAL) else nearest(group, kinds.groups)
@@ -514,6 +522,7 @@ def check_policies(
             *_unchangeable(policy, policies.kinds),
             *_param_kind(policy, policies),
             *_constants(policy),
+            *_malformed(policy),
             *_messages(policy),
             *_comments(policy),
             *unused,
@@ -591,6 +600,31 @@ def _constant(stated: StatedExpression) -> object:
 
 
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(?:object|oldObject|params|request|variables)\b")
+
+
+_MADE: Final = frozenset(("quantity", "semver", "ip", "cidr", "url"))
+"""The functions that make a value of a text, or fail when they are called."""
+
+
+def _malformed(policy: Policy) -> Iterator[Problem]:
+    """Find malformed constants, such as quantities, which an expression needs for some objects only."""
+    for stated in policy.without_messages:
+        if not isinstance(compiled := stated.compiled, CompiledExpression):
+            continue
+        for node in within(compiled.checked.root):
+            if not isinstance(node, Call) or node.function not in _MADE or node.target or len(node.arguments) != 1:
+                continue
+            literal = node.arguments[0]
+            if not isinstance(literal, Literal) or not isinstance(literal.value, str):
+                continue
+            made = f"{node.function}({quoted(literal.value)})"
+            try:
+                compiled.environment.compile(made).evaluate({}, meter=Meter(CALL_LIMIT))
+            except CelError as error:
+                near = {"quantity": near_quantity(literal.value)[0], "semver": near_semver(literal.value)}
+                hint = f'did you mean {node.function}("{meant}")?' if (meant := near.get(node.function)) else ""
+                at = stated.start + literal.offset
+                yield warning("impossible-constant", stated.path, f"{made} is an error: {error}", hint, at)
 
 
 def _messages(policy: Policy) -> list[Problem]:
