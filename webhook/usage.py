@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class UsageError(Exception):
     """A usage error.
@@ -15,3 +18,16 @@ class UsageError(Exception):
     def __init__(self, message: str, option: str = "", value: str = "") -> None:
         super().__init__(f"{' '.join(filter(None, (option, value)))}: {message}" if option else message)
         self.option = option
+
+
+@contextmanager
+def naming(option: str = "", of: type[Exception] = ValueError) -> Iterator[None]:
+    """Raise errors as usage errors, of an option unless it is empty.
+
+    Args:
+        of: The class of the errors.
+    """
+    try:
+        yield
+    except of as error:
+        raise UsageError(str(error), option) from error

@@ -40,7 +40,7 @@ from webhook.report.model import Judged, Report
 from webhook.report.text import counted, merged
 from webhook.schema import OLDEST
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
-from webhook.usage import UsageError
+from webhook.usage import UsageError, naming
 
 _LARGE: Final = 1 << 16
 """The least characters of a document that is parsed only if it may concern devices; smaller ones cost little."""
@@ -604,19 +604,15 @@ def _old_state(
     if not (arguments.old or arguments.against):
         return None
     if arguments.old:
-        try:
-            options = manifests.options(stated)
+        options = manifests.options(stated)
+        with naming("--old", SourceError):
             return Deployed(arguments.old, report, options.for_earlier(options.values), tell)
-        except SourceError as error:
-            raise UsageError(str(error), "--old") from error
     from webhook.suppression.revision import Revision, RevisionError  # needed only to compare
 
     paths = manifests.paths
-    try:
+    with naming("--against", RevisionError):
         revision = Revision(arguments.against, next((each for each in paths if each != STDIN), "."))
         return AtRevision(revision, paths, arguments.stdin_filename or "")
-    except RevisionError as error:
-        raise UsageError(str(error), "--against") from error
 
 
 def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequence[str | None]) -> None:

@@ -13,7 +13,7 @@ from webhook.api.versions import DEFAULT, NEWEST, not_known_yet, release_of
 from webhook.configuration.options import Live
 from webhook.release import releases
 from webhook.schema import OLDEST
-from webhook.usage import UsageError
+from webhook.usage import UsageError, naming
 
 if TYPE_CHECKING:
     from webhook.inventory import Inventory
@@ -93,10 +93,8 @@ def kubernetes_versions(arguments: Namespace) -> list[str | None]:
 
 
 def _of_option(stated: str) -> str:
-    try:
+    with naming("--kubernetes-version"):
         return _known(stated, "--kubernetes-version")
-    except ValueError as error:
-        raise UsageError(str(error), "--kubernetes-version") from error
 
 
 def _known(stated: str, source: str) -> str:
@@ -182,10 +180,8 @@ def settings_of(stated: str | None, arguments: Namespace, inventory: Inventory) 
     from webhook.simulation import Settings, release_in  # most documents are judged without a cluster
 
     release = stated or release_in(inventory.all("Node"))
-    try:
+    with naming("--kubernetes-version"):
         return Settings.of_cluster(inventory, release, feature_gates(arguments, release))
-    except ValueError as error:
-        raise UsageError(str(error), "--kubernetes-version") from error
 
 
 def runtime_config(arguments: Namespace) -> dict[str, bool] | None:
@@ -198,10 +194,8 @@ def runtime_config(arguments: Namespace) -> dict[str, bool] | None:
         return None
     from webhook.policy.manifest.kinds import versions_of  # few clusters differ from the defaults
 
-    try:
+    with naming("--runtime-config"):
         stated = {key: on for text in arguments.runtime_config for key, on in parse(text).items()}
-    except ValueError as error:
-        raise UsageError(str(error), "--runtime-config") from error
     for key in stated:
         group, version = key.split("/")[:2]
         if group == "api":
