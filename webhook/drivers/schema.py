@@ -25,8 +25,8 @@ from webhook.drivers.errors import (
     mistake,
     optional,
 )
-from webhook.drivers.profile import QUANTITY, Profile, schemas_of, structural_form
-from webhook.drivers.rules import Violation
+from webhook.drivers.profile import Profile, schemas_of
+from webhook.drivers.rules import QUANTITY, ParameterSchema, Violation
 from webhook.formats.quantities import quantity
 from webhook.grouping import repeated
 from webhook.hints.names import renamed
@@ -34,7 +34,6 @@ from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Path, Steps, shown
 from webhook.spelling import nearest
 from webhook.structural.rules import check_rules, rule_errors
-from webhook.structural.schema import Structural
 
 TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
@@ -107,7 +106,7 @@ def mistakes_in_rules(value: dict[str, Any]) -> Iterator[Mistake]:
     """
     for kind, stated in schemas_of(value).items():
         root = ("kinds", kind) if kind else ("schema",)
-        for path, error in rule_errors(Structural(structural_form(stated)), NEWEST):
+        for path, error in rule_errors(ParameterSchema(stated), NEWEST):
             steps = (*_PARAMETERS, *root, *path)
             yield Mistake(Path(steps), f"{'.'.join(str(each) for each in steps if each != 'properties')}: {error}")
 
