@@ -969,24 +969,19 @@ class Text(Scalar):
 
     def tests(self, target: Target) -> Iterator[Callable[[str], Sequence[Problem]]]:
         """Make the tests of a present text."""
-        release, one_of = target.release, target.pick(self.one_of)
+        release, one_of, in_bytes = target.release, target.pick(self.one_of), self.max_bytes is not None
         if limit := target.pick(self.max_length) or self.max_bytes:
-            yield _length_test(limit, release, in_bytes=self.max_bytes is not None)
-        if limit := self.max_characters:
-            yield lambda text: (too_many_characters(Path(), limit),) if len(text) > limit else NOTHING
+            yield (
+                lambda text: (too_long(Path(), limit, release, in_bytes=in_bytes),) if exceeds(text, limit) else NOTHING
+            )
+        if most := self.max_characters:
+            yield lambda text: (too_many_characters(Path(), most),) if len(text) > most else NOTHING
         for test in self.formats:
             yield _format_test(test, release)
         if self.checked_by:
             yield _problem_test(self.checked_by, target)
         if one_of:
             yield lambda text: NOTHING if text in one_of else (not_supported(Path(), text, one_of, release),)
-
-
-def _length_test(limit: int, release: Release, *, in_bytes: bool) -> Callable[[str], Sequence[Problem]]:
-    def test(text: str) -> Sequence[Problem]:
-        return (too_long(Path(), limit, release, in_bytes=in_bytes),) if exceeds(text, limit) else NOTHING
-
-    return test
 
 
 def _format_test(format_: Format, release: Release) -> Callable[[str], Sequence[Problem]]:
