@@ -358,10 +358,7 @@ class CompiledStruct:
         for name, field in self.fields.items():
             each = field.canonical(value if name in inline else value.get(name))
             if each is None and name in self.conditional:
-                default = self.conditional[name]
-                each = (
-                    default.value if all(known.get(key, "") in wanted for key, wanted in default.when.items()) else None
-                )
+                each = self.conditional[name].beside(known)
             if each is not None:
                 known[name] = each
         known |= {name: value[name] for name in self.opaque if value.get(name)}
@@ -513,7 +510,7 @@ class CompiledStruct:
     def _several(self) -> Several | None:
         """Applies the rules about several fields, which may mute findings about single ones."""
         unions = [(union.members & self.wire.keys(), union) for union in self.rules("unions")]
-        rules, enough = self.rules("checks"), self.target.enough
+        rules = self.rules("checks")
         if not unions and not rules:
             return None
 
@@ -530,8 +527,8 @@ class CompiledStruct:
                     continue
                 if view is None:
                     view = self.view(value)
-                if of_rule := list(islice(rule.rule(view), enough)):
-                    problems = [*problems, *(each.named(rule.name) for each in of_rule)]
+                if of_rule := self._named(rule, rule.rule(view)):
+                    problems = [*problems, *of_rule]
                     if found is not None:
                         self._mute(rule, found)
             return problems if found is not None or len(problems) <= 1 else merged((), problems, self)
