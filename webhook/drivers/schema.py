@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -27,12 +28,14 @@ from webhook.drivers.errors import (
 )
 from webhook.drivers.profile import Profile, schemas_of
 from webhook.drivers.rules import QUANTITY, ParameterSchema, Violation
+from webhook.formats import canonical_cidr
 from webhook.formats.quantities import quantity
 from webhook.grouping import repeated
 from webhook.hints.names import renamed
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Path, Steps, shown
 from webhook.spelling import nearest
+from webhook.structural.formats import has_format
 from webhook.structural.rules import check_rules, rule_errors
 
 TYPES: Final[Mapping[str, tuple[type, ...]]] = {
@@ -433,21 +436,19 @@ def _matching(pattern: Any, value: Any) -> str:
         return ""
 
 
-def _is_address(value: str, form: str = "ip_address") -> bool:
-    import ipaddress  # few parameters are addresses
+def _is_address(value: str) -> bool:
+    """Tell whether a text is an IP address to drivers: without leading zeros (Go's ``net.ParseIP``)."""
+    from ipaddress import ip_address  # few parameters are addresses
 
-    try:
-        getattr(ipaddress, form)(value)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return "%" not in value and bool(ip_address(value))
+    return False
 
 
-_MAC: Final = Pattern(r"[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4,18}[0-9A-Fa-f]{2}")
 _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
-    "cidr": lambda value: "/" in value and _is_address(value, "ip_interface"),
+    "cidr": lambda value: _is_address(value.partition("/")[0]) and bool(canonical_cidr(value, NEWEST)),
     "ip": _is_address,
-    "mac": lambda value: _MAC.fullmatch(value) is not None,
+    "mac": lambda value: has_format(value, "mac", NEWEST),
 }
 _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     "enum": lambda values, value: (
