@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 from webhook.api.templates import is_about_devices, may_concern
 from webhook.api.versions import DEFAULT, NEWEST, Served, find, release_of, served
 from webhook.check.cluster import read_cluster, served_by
-from webhook.check.judge import OTHERS, Judge, Judgement, Namespaces
+from webhook.check.judge import Judge, Judgement, Namespaces
 from webhook.check.oldstate import AtRevision, Deployed, OldState
 from webhook.check.progress import counting, with_progress
 from webhook.check.references import References, Unlooked, qualified
@@ -24,7 +24,7 @@ from webhook.documents import STDIN, Document, Piece, Selection, parse
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
 from webhook.documents.source import MARKDOWN, Source
 from webhook.documents.stream import identity_of
-from webhook.findings import Finding, by_place, failed, found, identity, too_many, unfilled, unread
+from webhook.findings import Finding, by_place, found, guarded, identity, too_many, unfilled, unread
 from webhook.inventory import KINDS, Inventory, is_held
 from webhook.later import cached_property
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
@@ -391,14 +391,13 @@ class _Validation:
 
     def _carefully(self, work: Callable[[_Waiting], None], waiting: _Waiting) -> None:
         """Work on a document; report an unexpected error, so that the report does not lose the others."""
-        try:
+        failures = list[Finding]()
+        with guarded(waiting.document, failures):
             work(waiting)
-        except OTHERS:
-            raise
-        except Exception as error:  # noqa: BLE001 - as said
+        if failures:
             self._references.note_cut()
             self._note(waiting.document)
-            self._put(waiting.at, waiting.document.source, [failed(error, waiting.document)])
+            self._put(waiting.at, waiting.document.source, failures)
 
     def _in_turn(self, waiting: _Waiting) -> None:
         """Judge an object, unless its file has too many findings, or it is a pod that gets no devices."""
