@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from webhook.api import gates
-from webhook.api.runtimeconfig import parse
 from webhook.api.versions import DEFAULT, NEWEST, not_known_yet, release_of
 from webhook.configuration.options import Live
 from webhook.release import releases
@@ -192,20 +191,10 @@ def runtime_config(arguments: Namespace) -> dict[str, bool] | None:
     """
     if not arguments.runtime_config:
         return None
-    from webhook.policy.manifest.kinds import versions_of  # few clusters differ from the defaults
+    from webhook.policy.manifest.kinds import runtime_config_of  # few clusters differ from the defaults
 
     with naming("--runtime-config"):
-        stated = {key: on for text in arguments.runtime_config for key, on in parse(text).items()}
-    for key in stated:
-        group, version = key.split("/")[:2]
-        if group == "api":
-            continue
-        if not (versions := versions_of(group)):
-            raise UsageError(f"unknown API group {group}", "--runtime-config")
-        if version not in versions:
-            known = ", ".join(versions)
-            raise UsageError(f"group version {group}/{version} is unknown; {group} has {known}", "--runtime-config")
-    return stated
+        return runtime_config_of(arguments.runtime_config)
 
 
 def pod_locations(arguments: Namespace) -> Locations | None:
