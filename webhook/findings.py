@@ -10,6 +10,7 @@ from webhook.budget import BudgetExceededError, DeadlineExceededError
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.problem import BAD_REQUEST, ERROR, NOTE, SHOWN, Path, Problem, Steps, cut
 from webhook.records import NamedTuple
+from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from webhook.documents import Document, Piece, Unreadable
@@ -268,7 +269,7 @@ def own_failure(error: Exception) -> str:
     return f"draguard itself failed on this object: {what} (at {', '.join(places[:3])})"
 
 
-GRAVE: Final = (OSError, MemoryError, BudgetExceededError, DeadlineExceededError)
+GRAVE: Final = (UsageError, OSError, MemoryError, BudgetExceededError, DeadlineExceededError)
 """Errors that concern a command as a whole, not one object."""
 
 

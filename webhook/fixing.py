@@ -195,8 +195,8 @@ class Planner:
         if fix.change == "nest":
             around = tree.find((*document.within, *path[:-1]))
             names = list(dict.fromkeys(str(each.problem.path[-1]) for each in group))
-            edits = nested(tree, around.node, names, str(fix.value)) if around else None
-            return Plan(group, {document.source: edits or []})
+            edits = nested(tree, around.node, names, str(fix.value)) if around else ()
+            return Plan(group, {document.source: list(edits)})
         found = tree.find((*document.within, *path))
         return Plan(group, {document.source: list(changed(tree, found, fix)) if found else []})
 
@@ -204,13 +204,13 @@ class Planner:
         """Plan another name with all references to it: if one of them cannot be changed, nothing is."""
         edits: dict[str, list[Edit]] = defaultdict(list)
         for each, where in self._references.of(document, path):
-            edit = self._renamed(each, where, name)
+            renamed = self._renamed(each, where, name)
             if each.source not in self._texts:
                 obstacle = f"cannot be written: {self._unwritable.get(each.source, UNREAD)}"
-            elif edit is None:
+            elif not renamed:
                 obstacle = "cannot be changed in place: change it by hand"
             else:
-                edits[each.source].append(edit)
+                edits[each.source] += renamed
                 continue
             is_reference = each is not document or where != path
             return Plan(group, obstacle=f"{_line(each, where)} refers to it, and {obstacle}" if is_reference else "")
@@ -220,13 +220,13 @@ class Planner:
         what = f"{other[0].data['kind']} " if path == _NAME else ""
         return Plan(group, obstacle=f'{what}"{name}" is at {_line(*other)}: give this one another name')
 
-    def _renamed(self, document: Document, path: Steps, name: str) -> Edit | None:
-        """Write a name at a place, or in the key there that has it; None if the text cannot be changed in place."""
+    def _renamed(self, document: Document, path: Steps, name: str) -> list[Edit]:
+        """Write a name at a place, or in the key there that has it; no edit if the text cannot be changed in place."""
         found = self._tree(document).find((*document.within, *path))
         if found is None:
-            return None
+            return []
         if found.entry and (around := _class_key(found.entry.name)):
-            return key(found.entry.key, name.join(around))
+            return [key(found.entry.key, name.join(around))]
         return rewritten(document.file.text, found.node, name, in_braces=found.in_braces)
 
     def _tree(self, document: Document) -> Tree:

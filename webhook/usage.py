@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class UsageError(Exception):
     """A usage error.
@@ -16,3 +19,16 @@ class UsageError(Exception):
     def __init__(self, message: str, option: str = "", value: str = "", code: int = 2) -> None:
         super().__init__(f"{' '.join(filter(None, (option, value)))}: {message}" if option else message)
         self.option, self.code = option, code
+
+
+@contextmanager
+def naming(option: str = "", of: type[Exception] = ValueError) -> Iterator[None]:
+    """Raise errors as usage errors, of an option unless it is empty.
+
+    Args:
+        of: The class of the errors.
+    """
+    try:
+        yield
+    except of as error:
+        raise UsageError(str(error), option) from error

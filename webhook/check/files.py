@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 from webhook.api.templates import is_about_devices, may_concern
 from webhook.api.versions import DEFAULT, NEWEST, Served, find, release_of, served
 from webhook.check.cluster import read_cluster, served_by
-from webhook.check.judge import OTHERS, Judge, Judgement, Namespaces
+from webhook.check.judge import Judge, Judgement, Namespaces
 from webhook.check.oldstate import AtRevision, Deployed, OldState
 from webhook.check.progress import counting, with_progress
 from webhook.check.references import References, Unlooked, qualified
@@ -24,7 +24,7 @@ from webhook.documents import STDIN, Document, Piece, Selection, parse
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
 from webhook.documents.source import MARKDOWN, Source
 from webhook.documents.stream import identity_of
-from webhook.findings import Finding, by_place, failed, found, identity, too_many, unfilled, unread
+from webhook.findings import Finding, by_place, found, guarded, identity, too_many, unfilled, unread
 from webhook.inventory import KINDS, Inventory, is_held
 from webhook.later import cached_property
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
@@ -40,7 +40,7 @@ from webhook.report.model import Judged, Report
 from webhook.report.text import counted, merged
 from webhook.schema import OLDEST
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
-from webhook.usage import UsageError
+from webhook.usage import UsageError, naming
 
 _LARGE: Final = 1 << 16
 """The least characters of a document that is parsed only if it may concern devices; smaller ones cost little."""
@@ -394,14 +394,13 @@ class _Validation:
 
     def _carefully(self, work: Callable[[_Waiting], None], waiting: _Waiting) -> None:
         """Work on a document; report an unexpected error, so that the report does not lose the others."""
-        try:
+        failures = list[Finding]()
+        with guarded(waiting.document, failures):
             work(waiting)
-        except OTHERS:
-            raise
-        except Exception as error:  # noqa: BLE001 - as said
+        if failures:
             self._references.note_cut()
             self._note(waiting.document)
-            self._put(waiting.at, waiting.document.source, [failed(error, waiting.document)])
+            self._put(waiting.at, waiting.document.source, failures)
 
     def _in_turn(self, waiting: _Waiting) -> None:
         """Judge an object, unless its file has too many findings, or it is a pod that gets no devices."""
@@ -607,19 +606,15 @@ def _old_state(
     if not (arguments.old or arguments.against):
         return None
     if arguments.old:
-        try:
-            options = manifests.options(stated)
+        options = manifests.options(stated)
+        with naming("--old", SourceError):
             return Deployed(arguments.old, report, options.for_earlier(options.values), tell)
-        except SourceError as error:
-            raise UsageError(str(error), "--old") from error
     from webhook.suppression.revision import Revision, RevisionError  # needed only to compare
 
     paths = manifests.paths
-    try:
+    with naming("--against", RevisionError):
         revision = Revision(arguments.against, next((each for each in paths if each != STDIN), "."))
         return AtRevision(revision, paths, arguments.stdin_filename or "")
-    except RevisionError as error:
-        raise UsageError(str(error), "--against") from error
 
 
 def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequence[str | None]) -> None:

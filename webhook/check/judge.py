@@ -146,10 +146,6 @@ def tries_fixes(arguments: Namespace) -> bool:
     return bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
 
 
-OTHERS: Final = (UsageError, OSError, MemoryError)
-"""Exceptions that are not about an object."""
-
-
 class Judge:
     """Judges documents, each as an API server with the given policies would.
 

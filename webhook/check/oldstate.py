@@ -12,6 +12,7 @@ from webhook.documents.files import with_manifests
 from webhook.documents.search import KUSTOMIZATIONS, bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
 from webhook.findings import Finding, Identity, identity, readable
+from webhook.grouping import by_key
 from webhook.later import cached_property
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.report.model import Report
@@ -64,15 +65,15 @@ class Deployed:
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""
         about = identity(document.data)
-        old = _matching(self._objects.get(_key(about), {}), about.namespace)
+        old = self._was(about)
         return (None, []) if old is None else _in_version_of(about, old)
 
     def note(self, document: Document) -> None:
         """Note an object that is judged."""
-        if not self._has_noted:
-            about = identity(document.data)
-            states = self._objects.get(_key(about), {})
-            self._has_noted = _matching(states, about.namespace) is not None
+        self._has_noted = self._has_noted or self._was(identity(document.data)) is not None
+
+    def _was(self, about: Identity) -> Any:
+        return _matching(self._objects.get(_key(about), {}), about.namespace)
 
     def remarks(self) -> list[str]:
         """Return the remarks on a state that has none of the noted objects."""
@@ -105,10 +106,7 @@ class AtRevision:
         self._spelled = {os.path.realpath(path): path for path in paths}
         changed = revision.changed | ({self._stdin} if self._stdin else set())
         found = list(revision.documents({path: self._shown(path) for path in changed}))
-        self._documents: dict[str, list[Piece]] = {}
-        for path, document in found:
-            self._documents.setdefault(path, []).append(document)
-        self._changed = _index(found)
+        self._documents, self._changed = by_key(found), _index(found)
         self._now: dict[str, set[_Key]] = {}
         self._renderings: dict[str, tuple[Sequence[Piece], _Objects]] = {}
         """The rendered documents and objects of charts and kustomizations, by the beginning of their files' names."""
@@ -267,11 +265,8 @@ def _in_version_of(about: Identity, old: Any) -> tuple[Any, list[Problem]]:
 
 
 def _index(documents: Iterable[tuple[str, Piece]]) -> _Objects:
-    found: _Objects = {}
-    for path, document in documents:
-        if isinstance(document, Document) and (about := identity(document.data)).name and about.api_version:
-            found.setdefault(_key(about), []).append((path, document))
-    return found
+    known = ((path, each, identity(each.data)) for path, each in documents if isinstance(each, Document))
+    return by_key((_key(about), (path, each)) for path, each, about in known if about.name and about.api_version)
 
 
 def _key(about: Identity) -> _Key:

@@ -20,7 +20,7 @@ from webhook.check.target import runtime_config
 from webhook.documents import STDIN_NAME, Document
 from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.drivers import Profile
-from webhook.findings import TEMPLATE, Finding, failed, found, identity
+from webhook.findings import TEMPLATE, Finding, found, guarded, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
@@ -346,12 +346,8 @@ class References:
         """Add the findings to a report, each beside the others of its file."""
         unlooked, findings = self._unlooked, list[Finding]()
         for given in self._documents.values():
-            try:
+            with guarded(given.document, findings):
                 findings += self._of(given)
-            except (OSError, MemoryError):
-                raise
-            except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
-                findings.append(failed(error, given.document))
         if findings:
             report.sort((*report.findings, *findings))
         unlooked.has_errors |= self._is_cut or not self._refused.isdisjoint(unlooked.uses)

@@ -17,7 +17,7 @@ from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
 from webhook.suppression.applying import POLICY, Levels, Suppressions, is_known, levels, names_in, unknown
 from webhook.suppression.baseline import Known
-from webhook.usage import UsageError
+from webhook.usage import UsageError, naming
 
 if TYPE_CHECKING:
     from webhook.configuration.reading import Configuration
@@ -59,10 +59,8 @@ def exclusions(arguments: Namespace) -> list[Callable[[str], bool]]:
     """
     found: list[Callable[[str], bool]] = []
     if arguments.exclude:
-        try:
+        with naming("--exclude", PatternError):
             found.append(Globs(arguments.exclude, ".").has)
-        except PatternError as error:
-            raise UsageError(str(error), "--exclude") from error
     configuration: Configuration | None = arguments.settings.configuration
     if configuration and "exclude" in configuration.values:
         found.append(configuration.excluded.has)

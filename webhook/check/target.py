@@ -12,7 +12,7 @@ from webhook.api.versions import DEFAULT, NEWEST, not_known_yet, release_of
 from webhook.configuration.options import Live
 from webhook.release import releases
 from webhook.schema import OLDEST
-from webhook.usage import UsageError
+from webhook.usage import UsageError, naming
 
 if TYPE_CHECKING:
     from webhook.inventory import Inventory
@@ -92,10 +92,8 @@ def kubernetes_versions(arguments: Namespace) -> list[str | None]:
 
 
 def _of_option(stated: str) -> str:
-    try:
+    with naming("--kubernetes-version"):
         return _known(stated, "--kubernetes-version")
-    except ValueError as error:
-        raise UsageError(str(error), "--kubernetes-version") from error
 
 
 def _known(stated: str, source: str) -> str:
@@ -181,10 +179,8 @@ def settings_of(stated: str | None, arguments: Namespace, inventory: Inventory) 
     from webhook.simulation import Settings, release_in  # most documents are judged without a cluster
 
     release = stated or release_in(inventory.all("Node"))
-    try:
+    with naming("--kubernetes-version"):
         return Settings.of_cluster(inventory, release, feature_gates(arguments, release))
-    except ValueError as error:
-        raise UsageError(str(error), "--kubernetes-version") from error
 
 
 def runtime_config(arguments: Namespace) -> dict[str, bool] | None:
@@ -197,10 +193,8 @@ def runtime_config(arguments: Namespace) -> dict[str, bool] | None:
         return None
     from webhook.policy.manifest.kinds import runtime_config_of  # few clusters differ from the defaults
 
-    try:
+    with naming("--runtime-config"):
         return runtime_config_of(arguments.runtime_config)
-    except ValueError as error:
-        raise UsageError(str(error), "--runtime-config") from error
 
 
 def pod_locations(arguments: Namespace) -> Locations | None:

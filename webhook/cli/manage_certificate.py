@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webhook.logs import configure
-from webhook.usage import UsageError
+from webhook.usage import UsageError, naming
 
 if TYPE_CHECKING:
     from webhook.cluster.manager import Manager
@@ -50,12 +50,10 @@ def managing(arguments: Namespace) -> Iterator[Manager | None]:
         yield None
         return
     with ExitStack() as stack:
-        try:
+        with naming("--manage-certificate", UsageError):
             manager = manager_of(arguments, Path(arguments.manage_directory))
             stack.callback(manager.stop)
             manager.obtain()
-        except UsageError as error:
-            raise UsageError(str(error), "--manage-certificate") from error
         yield manager
 
 

@@ -26,7 +26,7 @@ from webhook.report.model import Report
 from webhook.report.picture import Picture
 from webhook.scan.rules import findings
 from webhook.scan.stored import JUDGED, Stored
-from webhook.usage import UsageError
+from webhook.usage import UsageError, naming
 
 if TYPE_CHECKING:
     from webhook.cluster.scanner import Numbers
@@ -121,13 +121,11 @@ def _again(arguments: Namespace) -> int:
     writer = ReportWriter(api, lambda: election is None or election.leading) if arguments.write_reports else None
     scanner = Scanner(_Look(arguments), arguments.every, writer, election)
     try:
-        with ExitStack() as stack:
+        with naming(of=ServerError), ExitStack() as stack:
             if (port := arguments.monitoring_port) is not None:
                 host = arguments.monitoring_host or "0.0.0.0"  # noqa: S104 - in its pod
                 stack.enter_context(served_pages(scanner.pages(), listen(host, port, "--monitoring-")))
             scanner.run()
-    except ServerError as error:
-        raise UsageError(str(error)) from error
     except KeyboardInterrupt:  # a signal
         return 0
 

@@ -24,7 +24,7 @@ from webhook.logs import SHARE, DecisionLog, configure
 from webhook.optional import install
 from webhook.problem import WARNING
 from webhook.reloading import Reloaded, UnusableError
-from webhook.usage import UsageError
+from webhook.usage import UsageError, naming
 
 _STANDARD_INPUT = "-"
 
@@ -113,60 +113,57 @@ def _serve(arguments: Namespace) -> int:
 
     host = arguments.host or ("localhost" if arguments.dev else ALL_ADDRESSES)
     server.open_many_files()
-    try:
-        with ExitStack() as stack:
-            # Before there are keys, threads and connections: the processes that judge heavy reviews need none of them.
-            forks = server.Forks(review, answering.renew, lambda: answering.generation)
-            stack.callback(forks.close)
-            clients = _clients(arguments)
-            manager = stack.enter_context(managing(arguments))
-            ready: Callable[[str], None] = (lambda _url: manager.follow()) if manager else (lambda _url: None)
-            if arguments.dev:
-                certificate, ready = _made_on_the_fly(host, clients)
-            else:
-                certificate = _from_files(arguments, clients)
-            lane = server.Lane(forks)
-            metrics = None
-            if arguments.monitoring_port is not None:
-                from webhook.server.metrics import Metrics  # needed only when metered
+    with naming(of=server.ServerError), ExitStack() as stack:
+        # Before there are keys, threads and connections: the processes that judge heavy reviews need none of them.
+        forks = server.Forks(review, answering.renew, lambda: answering.generation)
+        stack.callback(forks.close)
+        clients = _clients(arguments)
+        manager = stack.enter_context(managing(arguments))
+        ready: Callable[[str], None] = (lambda _url: manager.follow()) if manager else (lambda _url: None)
+        if arguments.dev:
+            certificate, ready = _made_on_the_fly(host, clients)
+        else:
+            certificate = _from_files(arguments, clients)
+        lane = server.Lane(forks)
+        metrics = None
+        if arguments.monitoring_port is not None:
+            from webhook.server.metrics import Metrics  # needed only when metered
 
-                release = answering.value.kubernetes
-                metrics = Metrics(certificate, answering, release, lambda: lane.ended, version=__version__)
+            release = answering.value.kubernetes
+            metrics = Metrics(certificate, answering, release, lambda: lane.ended, version=__version__)
 
-            def observe(record: admission.Record, seconds: float) -> None:
-                log.reviewed(record, seconds)
-                if metrics:
-                    metrics.reviewed(record, seconds)
-
-            app = server.Reviews(
-                review,
-                lane=lane,
-                observe=observe,
-                refused=metrics.refused if metrics else lambda _status: None,
-                unready=(lambda: faults(answering)) if arguments.on_broken_policies == "unready" else tuple,
-                body_limit=arguments.body_limit or server.BODY_LIMIT,
-            )
-            listener = stack.enter_context(server.listen(host, arguments.port))
-            beside = None
+        def observe(record: admission.Record, seconds: float) -> None:
+            log.reviewed(record, seconds)
             if metrics:
-                pages = {"/": lambda _request: server.OVERVIEW, "/metrics": metrics.page, **server.probes(app.reasons)}
-                where = arguments.monitoring_host or host, arguments.monitoring_port
-                beside = server.Pages(pages), stack.enter_context(server.listen(*where, "--monitoring-"))
-            serving = server.Server(
-                app,
-                listener,
-                certificate,
-                shutdown_delay=delay,
-                limits=server.Limits(connections_per_address=arguments.connections_per_address),
-                beside=beside,
-                reloaded=[answering],
-                ready=ready,
-            )
-            if metrics:
-                metrics.connections = serving.port.crowd.__len__
-            serving.run()
-    except server.ServerError as error:
-        raise UsageError(str(error)) from error
+                metrics.reviewed(record, seconds)
+
+        app = server.Reviews(
+            review,
+            lane=lane,
+            observe=observe,
+            refused=metrics.refused if metrics else lambda _status: None,
+            unready=(lambda: faults(answering)) if arguments.on_broken_policies == "unready" else tuple,
+            body_limit=arguments.body_limit or server.BODY_LIMIT,
+        )
+        listener = stack.enter_context(server.listen(host, arguments.port))
+        beside = None
+        if metrics:
+            pages = {"/": lambda _request: server.OVERVIEW, "/metrics": metrics.page, **server.probes(app.reasons)}
+            where = arguments.monitoring_host or host, arguments.monitoring_port
+            beside = server.Pages(pages), stack.enter_context(server.listen(*where, "--monitoring-"))
+        serving = server.Server(
+            app,
+            listener,
+            certificate,
+            shutdown_delay=delay,
+            limits=server.Limits(connections_per_address=arguments.connections_per_address),
+            beside=beside,
+            reloaded=[answering],
+            ready=ready,
+        )
+        if metrics:
+            metrics.connections = serving.port.crowd.__len__
+        serving.run()
     return 0
 
 

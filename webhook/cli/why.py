@@ -28,7 +28,7 @@ from webhook.report.text import colored
 from webhook.report.text import stated as stated_as
 from webhook.simulation import release_in
 from webhook.spelling import nearest, some_of
-from webhook.usage import UsageError
+from webhook.usage import UsageError, naming
 from webhook.why import Scene, explain, gone, subject_of
 
 _HELPS_MAX: Final = 5
@@ -100,10 +100,8 @@ def _why(asked: Asked, arguments: Namespace) -> int:
         return show_refusals(report)
     tell(*(f"note: not read: {stated_as(each)}" for each in report.findings))
     gates = feature_gates(arguments, stated or release_in(inventory.all("Node")))
-    try:
+    with naming("--kubernetes-version"):
         scene = Scene(inventory, stated, gates)
-    except ValueError as error:
-        raise UsageError(str(error), "--kubernetes-version") from error
     rows = [*Table(scene).rows()] if arguments.output == "html" else []  # before the simulation gives some away
     answer = _explained(scene, asked)
     if arguments.output == "html":

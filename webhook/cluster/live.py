@@ -403,7 +403,7 @@ def _not_of_api_server(error: Exception) -> ClusterError:
 
 def _stored(item: bytes, typed: JSONObject) -> bytes:
     """Return an object of a list without what nothing needs, as what is left has to fit into memory."""
-    if item.count(b"{") + item.count(b"[") > MAX_DEPTH and is_deep(decoded(item), MAX_DEPTH):
+    if item.count(b"{") + item.count(b"[") > MAX_DEPTH and is_deep(decoded(item)):
         item = pruned(item.decode()).encode()
     obj = decoded(item, dict[str, msgspec.Raw])
     if isinstance(metadata := decoded(obj.get("metadata", b"null")), dict):

@@ -80,7 +80,7 @@ def decoded(text: str) -> Iterator[Content]:
             except RecursionError:
                 found = _unusable(text, start)
             else:
-                is_usable = not (is_too_large or is_deep(value, MAX_DEPTH))
+                is_usable = not (is_too_large or is_deep(value))
                 found = Content(value, is_repeated, start=start, end=end) if is_usable else _unusable(text, start)
         yield found
         at = found.end
@@ -144,14 +144,10 @@ def _node(token: re.Match[str], tokens: Iterator[re.Match[str]], offset: int) ->
     return node
 
 
-def is_deep(value: Any, most: int) -> bool:
-    """Tell whether maps and lists nest deeper than a limit; iteratively, to spare Python's stack.
-
-    Args:
-        most: The limit.
-    """
+def is_deep(value: Any) -> bool:
+    """Tell whether maps and lists nest deeper than :data:`MAX_DEPTH`; iteratively, to spare Python's stack."""
     level: list[Any] = [[value]]
-    for _ in range(most + 1):
+    for _ in range(MAX_DEPTH + 1):
         level = [
             inner
             for outer in level

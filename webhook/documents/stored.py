@@ -236,7 +236,7 @@ def _documents(pieces: Iterable[tuple[bytes, str]], name: str, wanted: ObjectFil
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):  # a careful reader says what is wrong
             yield from wanted.as_read(parse(content, name))
             continue
-        if content.count(b"{") + content.count(b"[") > MAX_DEPTH and is_deep(value, MAX_DEPTH):
+        if content.count(b"{") + content.count(b"[") > MAX_DEPTH and is_deep(value):
             yield Source(name, text).unreadable(0, too_deep(0).message, "")
         else:
             yield Document(value, index, Origin(Source(name, text), 0, len(text), is_json=True), ())

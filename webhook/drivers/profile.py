@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from webhook.drivers.rules import ProfileRule
     from webhook.structural.schema import Structural
 
-QUANTITY: Final = "quantity"
-"""The type of amounts such as 10Gi, which CustomResourceDefinitions do not have."""
-
 
 class Devices(NamedTuple):
     """The devices of one kind.
@@ -116,12 +113,11 @@ def valid_profile(value: Any) -> Profile:
     Args:
         value: The content of its file.
     """
-    from webhook.drivers.rules import ProfileRule  # most classes are of drivers without a profile
-    from webhook.structural.schema import Structural
+    from webhook.drivers.rules import ParameterSchema, ProfileRule  # most classes are of drivers without a profile
 
     parameters = value.get("parameters")
     stated = schemas_of(parameters if isinstance(parameters, dict) else {})
-    structural = {kind: Structural(structural_form(each)) for kind, each in stated.items()}
+    schemas = {kind: ParameterSchema(each) for kind, each in stated.items()}
     return Profile(
         driver=value["driver"],
         about=value.get("about") or "",
@@ -135,7 +131,7 @@ def valid_profile(value: Any) -> Profile:
         gates=value.get("gates") or {},
         plugin_resources=value.get("pluginResources") or (),
         parameters={"schema": {"maxProperties": 0}} if parameters == "none" else parameters,
-        schemas={kind: each for kind, each in structural.items() if each.has_rules},
+        schemas={kind: each for kind, each in schemas.items() if each.has_rules},
         rules=[*map(ProfileRule, items(value, "rules"))],
     )
 
@@ -143,24 +139,6 @@ def valid_profile(value: Any) -> Profile:
 def schemas_of(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the schemas of a profile's section about parameters by kind; by an empty text if there are no kinds."""
     return parameters.get("kinds") or {"": parameters.get("schema") or {}}
-
-
-def structural_form(schema: Any) -> dict[str, Any]:
-    """Return a schema of a profile as one of a CustomResourceDefinition, for rules in CEL."""
-    if not isinstance(schema, dict):
-        return {}
-    made = dict(schema)
-    if made.get("type") == QUANTITY:
-        made |= {"type": "", "x-kubernetes-int-or-string": True}
-    elif isinstance(made.get("properties"), dict):
-        made |= {
-            "type": "object",
-            "properties": {key: structural_form(each) for key, each in made["properties"].items()},
-        }
-    for key in ("items", "additionalProperties"):
-        if isinstance(made.get(key), dict):
-            made[key] = structural_form(made[key])
-    return made
 
 
 def _devices(value: dict[str, Any]) -> Devices:

@@ -14,6 +14,7 @@ from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import Fix, Path, Steps
 from webhook.records import NamedTuple
+from webhook.structural.schema import Structural
 
 if TYPE_CHECKING:
     from webhook.cel.environment import Environment
@@ -28,6 +29,21 @@ _TEXT: Final = Pattern(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _READS_CONFIG: Final = Pattern(r"(?<![.?\w])(?:config|parameters|requests)\b(?!\s*,)")
 _PARAMETERS: Final = Pattern(r"(?<![.?\w])parameters\.\??(\w+)")
 _READS_USERS: Final = Pattern(r"(?<![.?\w])users\b")
+
+
+QUANTITY: Final = "quantity"
+"""The type of amounts such as 10Gi, which CustomResourceDefinitions do not have."""
+
+
+class ParameterSchema(Structural):
+    """A schema of a profile, as one of a CustomResourceDefinition: for rules in CEL."""
+
+    def __init__(self, stated: object) -> None:
+        super().__init__(stated)
+        if self.type == QUANTITY:
+            self.type, self.is_int_or_string = "", True
+        elif isinstance(self.stated.get("properties"), dict):
+            self.type = "object"
 
 
 class ProfileRule:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -25,16 +26,17 @@ from webhook.drivers.errors import (
     mistake,
     optional,
 )
-from webhook.drivers.profile import QUANTITY, Profile, schemas_of, structural_form
-from webhook.drivers.rules import Violation
+from webhook.drivers.profile import Profile, schemas_of
+from webhook.drivers.rules import QUANTITY, ParameterSchema, Violation
+from webhook.formats import canonical_cidr
 from webhook.formats.quantities import quantity
 from webhook.grouping import repeated
 from webhook.hints.names import renamed
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Path, Steps, shown
 from webhook.spelling import nearest
+from webhook.structural.formats import has_format
 from webhook.structural.rules import check_rules, rule_errors
-from webhook.structural.schema import Structural
 
 TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
@@ -107,7 +109,7 @@ def mistakes_in_rules(value: dict[str, Any]) -> Iterator[Mistake]:
     """
     for kind, stated in schemas_of(value).items():
         root = ("kinds", kind) if kind else ("schema",)
-        for path, error in rule_errors(Structural(structural_form(stated)), NEWEST):
+        for path, error in rule_errors(ParameterSchema(stated), NEWEST):
             steps = (*_PARAMETERS, *root, *path)
             yield Mistake(Path(steps), f"{'.'.join(str(each) for each in steps if each != 'properties')}: {error}")
 
@@ -435,21 +437,19 @@ def _matching(pattern: Any, value: Any) -> str:
         return ""
 
 
-def _is_address(value: str, form: str = "ip_address") -> bool:
-    import ipaddress  # few parameters are addresses
+def _is_address(value: str) -> bool:
+    """Tell whether a text is an IP address to drivers: without leading zeros (Go's ``net.ParseIP``)."""
+    from ipaddress import ip_address  # few parameters are addresses
 
-    try:
-        getattr(ipaddress, form)(value)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return "%" not in value and bool(ip_address(value))
+    return False
 
 
-_MAC: Final = Pattern(r"[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4,18}[0-9A-Fa-f]{2}")
 _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
-    "cidr": lambda value: "/" in value and _is_address(value, "ip_interface"),
+    "cidr": lambda value: _is_address(value.partition("/")[0]) and bool(canonical_cidr(value, NEWEST)),
     "ip": _is_address,
-    "mac": lambda value: _MAC.fullmatch(value) is not None,
+    "mac": lambda value: has_format(value, "mac", NEWEST),
 }
 _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     "enum": lambda values, value: (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from webhook.documents.nodes import Entry, Node
@@ -26,15 +27,10 @@ def changed(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
         found: The value in its text.
         fix: The change, of this value alone.
     """
-    return _BY_CHANGE[fix.change](tree, found, fix) or ()
+    return _BY_CHANGE[fix.change](tree, found, fix)
 
 
-def _if_any(edit: Edit | None) -> Sequence[Edit]:
-    """Return a list of one edit; an empty one for None."""
-    return [edit] if edit else ()
-
-
-def _wrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit] | None:
+def _wrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
     """Put a value into a list, or into a map as the field that the fix names.
 
     For example, ``capacity: {memory: 40Gi}`` becomes ``capacity: {memory: {value: 40Gi}}``, and the request in::
@@ -45,12 +41,12 @@ def _wrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit] | None:
     """
     if not fix.value and found.node.entries and not found.node.style:
         if not found.node.is_whole or not tree.is_first(found.node.start):
-            return None
+            return ()
         return [
             Edit(found.node.start, found.node.start, "- "),
             *lines_moved(tree, found.node.start, found.node.end, len(_STEP)),
         ]
-    return _if_any(wrapped(tree.text, found.node, str(fix.value), is_json=tree.is_json))
+    return wrapped(tree.text, found.node, str(fix.value), is_json=tree.is_json)
 
 
 def _renamed(_tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
@@ -59,21 +55,21 @@ def _renamed(_tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
     return [key(found.entry.key, str(fix.value))] if is_free and found.entry else ()
 
 
-def _removed(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
-    """Remove the item of a list; None if it is not an item, or the only one."""
-    items = found.around.items if found.around else None
-    if found.around is None or items is None or len(items) < 2:  # noqa: PLR2004 - something must stay
-        return None
-    if found.around.style:  # the comma before or after it goes, too
+def _removed(tree: Tree, found: PlacedNode, _fix: Fix) -> Sequence[Edit]:
+    """Remove the item of a list, unless it is not an item, or the only one."""
+    items = (found.around and found.around.items) or []
+    if not items[1:]:  # something must stay
+        return ()
+    if found.in_braces:  # the comma before or after it goes, too
         at = found.place
         return [Edit(items[at - 1].end, items[at].end, "") if at else Edit(items[0].start, items[1].start, "")]
     start = tree.line_start(found.node.start)
     if _DASH.fullmatch(tree.text[start : found.node.start].lstrip()) is None:
-        return None  # it begins on the line of its container, or after a comment
+        return ()  # it begins on the line of its container, or after a comment
     return [Edit(start, tree.line_end(found.node.end), "")]
 
 
-def _map_to_list(tree: Tree, found: PlacedNode, fix: Fix) -> list[Edit] | None:
+def _map_to_list(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
     """Make each entry of a map an item of a list, in which a field holds what was the key.
 
     For example, with the field ``name``::
@@ -84,40 +80,38 @@ def _map_to_list(tree: Tree, found: PlacedNode, fix: Fix) -> list[Edit] | None:
     """
     node, field = found.node, str(fix.value)
     if not node.is_whole or not node.entries:
-        return None
+        return ()
     in_braces = bool(node.style)
     edits = [Edit(node.start, node.start + 1, "["), Edit(node.end - 1, node.end, "]")] if in_braces else []
     for each in node.entries:
         item = _item(tree, each, json.dumps(field) if tree.is_json else field, in_braces=in_braces)
-        if item is None:
-            return None
+        if not item:
+            return ()
         edits += item
     return edits
 
 
-def _item(tree: Tree, entry: Entry, field: str, *, in_braces: bool) -> list[Edit] | None:
+def _item(tree: Tree, entry: Entry, field: str, *, in_braces: bool) -> Sequence[Edit]:
     """Make an item of an entry: ``gpu: {count: 2}`` becomes ``{name: gpu, count: 2}``."""
     text, key, value = tree.text, entry.key, entry.value
     colon = text.find(":", key.end)
     is_plain = key.is_whole and value.is_whole and not text[key.end : colon].strip()
     if not is_plain or not (in_braces or tree.is_first(key.start)):
-        return None
+        return ()
     name = f"{field}: {text[key.start : key.end]}"
     if value.style == "{":
         if text[colon + 1 : value.start].strip():
-            return None
+            return ()
         comma = ", " if value.entries else ""
         return [Edit(key.start, value.start + 1, f"{'' if in_braces else '- '}{{{name}{comma}")]
-    if in_braces:
-        return None
-    if not value.entries and value.start < value.end:
-        return None
+    if in_braces or (not value.entries and value.start < value.end):
+        return ()
     by = tree.column(key.start) + len(_STEP) - tree.column(value.entries[0].key.start) if value.entries else 0
     return [Edit(key.start, colon + 1, f"- {name}"), *lines_moved(tree, colon, value.end, by)]
 
 
-def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[Edit] | None:
-    """Return the edits that move fields into a map beside them, which is created if missing.
+def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> Sequence[Edit]:
+    """Return the edits that move fields into a map beside them, which is created if missing; none if that cannot be.
 
     For example, ``deviceClassName`` within ``exactly``::
 
@@ -133,22 +127,19 @@ def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[
     moved = [each for each in entries if each.name in names]
     target = around.entry(within)
     if not moved or len(moved) != len(set(names)) or any(not each.name for each in entries):
-        return None
+        return ()
     rest = [each for each in entries if each.name not in names]
     place = entries.index(moved[0]) if target is None else rest.index(target) + 1
     if _has_early_alias([*rest[:place], *moved, *rest[place:]]):
-        return None
-    if target is not None:
+        return ()
+    with suppress(UnableError):
+        if target is None:
+            return (FlowMap if around.style else BlockMap)(tree, around).box(within, names)
         inner = target.value
         is_absent = not (inner.entries or inner.items or inner.style) and tree.text[inner.start : inner.end] in NULLS
-        if around.style or inner.style or not inner.is_whole or not (inner.entries or is_absent):
-            return None
-    try:
-        if target is not None:
+        if inner.is_whole and not (around.style or inner.style) and (inner.entries or is_absent):
             return BlockMap(tree, around).into(within, names)
-        return (FlowMap if around.style else BlockMap)(tree, around).box(within, names)
-    except UnableError:
-        return None
+    return ()
 
 
 def _has_early_alias(entries: Sequence[Entry]) -> bool:
@@ -161,13 +152,13 @@ def _has_early_alias(entries: Sequence[Entry]) -> bool:
     return False
 
 
-_BY_CHANGE: Final[dict[str, Callable[[Tree, PlacedNode, Fix], Sequence[Edit] | None]]] = {
-    "replace": lambda tree, found, fix: _if_any(rewritten(tree.text, found.node, fix.value, in_braces=found.in_braces)),
-    "quote": lambda tree, found, _: _if_any(quoted(tree.text, found.node)),
+_BY_CHANGE: Final[dict[str, Callable[[Tree, PlacedNode, Fix], Sequence[Edit]]]] = {
+    "replace": lambda tree, found, fix: rewritten(tree.text, found.node, fix.value, in_braces=found.in_braces),
+    "quote": lambda tree, found, _: quoted(tree.text, found.node),
     "rename": _renamed,
     "remove": _removed,
     "unwrap": lambda tree, found, _: unwrapped(tree, found),
     "wrap": _wrapped,
-    "alone": lambda tree, found, _: alone(tree, found.entry) if found.entry else None,
+    "alone": lambda tree, found, _: alone(tree, found.entry) if found.entry else (),
     "list": _map_to_list,
 }

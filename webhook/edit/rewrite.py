@@ -238,8 +238,8 @@ def _is_in(outer: Any, inner: Any) -> bool:
     )
 
 
-def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
-    """Return the edits that replace a map by its fields; None if that would lose text.
+def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit]:
+    """Return the edits that replace a map by its fields; none if that would lose text.
 
     For example, without ``exactly``::
 
@@ -249,19 +249,19 @@ def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
     """
     inner, around, entry = found.node, found.around, found.entry
     if around is None or entry is None or not inner.entries or not inner.is_whole:
-        return None
+        return []
     if any(not each.name or around.entry(each.name) for each in inner.entries):
-        return None
+        return []
     start, first = entry.start, inner.entries[0].start
     remarks = any(tree.comments(entry.key.end, first))
     if not inner.style:
         by = tree.column(first) - tree.column(start)
         kept = tree.text.index("#", entry.key.end) if remarks else first
         end = tree.below(tree.line_end(inner.end), tree.column(start) + 1)
-        return [Edit(start, kept, ""), *lines_moved(tree, kept, end, -by)] if by > 0 else None
+        return [Edit(start, kept, ""), *lines_moved(tree, kept, end, -by)] if by > 0 else []
     ends = [max(each.key.end, each.value.end) for each in inner.entries]
     if remarks or any(tree.comments(ends[-1] if around.style else first, inner.end)):
-        return None
+        return []
     if around.style:
         deeper = len(tree.indentation(first)) - len(tree.indentation(start)) if tree.is_first(first) else 0
         inside = lines_moved(tree, first, ends[-1], -deeper) if deeper else ()
@@ -272,19 +272,19 @@ def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
     return [Edit(start, first, lead), *lines, Edit(ends[-1], end, "")]
 
 
-def alone(tree: Tree, entry: Entry) -> list[Edit] | None:
+def alone(tree: Tree, entry: Entry) -> list[Edit]:
     """Replace a map or list by its only value: ``count: {value: 2}`` becomes ``count: 2``.
 
-    None if that would lose a comment, or the value is not on the rest of a line.
+    There are no edits if that would lose a comment, or the value is not on the rest of a line.
     """
     text, outer = tree.text, entry.value
     if not outer.is_whole or len(outer.inner) != 1:
-        return None
+        return []
     (inner,) = outer.inner
     start = outer.start if outer.style else text.index(":", entry.key.end) + 1
     is_plain = inner.is_whole and not inner.inner and inner.style not in ("|", ">", "{", "[")
     if not is_plain or "#" in text[start : inner.start] or "#" in text[inner.end : outer.end]:
-        return None
+        return []
     return [Edit(start, outer.end, f"{'' if outer.style else ' '}{text[inner.start : inner.end]}")]
 
 

@@ -3,62 +3,55 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Any
 
 from webhook.documents.compose import compose
-from webhook.documents.nodes import Node, visible
+from webhook.documents.nodes import BLOCK_STYLES, Node, visible
 from webhook.documents.source import ContentError
 from webhook.edit.tree import Edit
 
-_BLOCK: Final = "|>"
 
-
-def rewritten(text: str, node: Node, value: str | int | bool, *, in_braces: bool) -> Edit | None:  # noqa: FBT001 - JSON
-    """Return the edit that writes another value; None if it would change anything else.
+def rewritten(text: str, node: Node, value: str | int | bool, *, in_braces: bool) -> list[Edit]:  # noqa: FBT001 - JSON
+    """Return the edit that writes another value; none if it would change anything else.
 
     Args:
         node: The scalar to replace.
         in_braces: Whether it is in a map or list in braces, and where all is JSON.
     """
     if node.entries is not None or node.items is not None or not node.is_whole:
-        return None
-    if not isinstance(value, str):
-        return Edit(node.start, node.end, json.dumps(value)) if node.style not in tuple(_BLOCK) else None
-    if part := _changed_part(text, node, value):
+        return []
+    if isinstance(value, str) and (part := _changed_part(text, node, value)):
         written = text[node.start : part.start] + part.text + text[part.end : node.end]
-        if node.style or _reads_as(written, value, in_braces=in_braces):
-            return part
-    if node.style and node.style in _BLOCK:
-        return None
-    return Edit(node.start, node.end, _whole(value, node.style, in_braces=in_braces))
+        if node.style or _read(written, in_braces=in_braces) == value:
+            return [part]
+    if node.style in BLOCK_STYLES:
+        return []
+    return [Edit(node.start, node.end, _whole(value, node.style, in_braces=in_braces))]
 
 
-def quoted(text: str, node: Node) -> Edit | None:
-    """Return the edit that quotes a scalar; None if it has quotes."""
+def quoted(text: str, node: Node) -> list[Edit]:
+    """Return the edit that quotes a scalar; none if it has quotes."""
     written = text[node.start : node.end]
-    if node.style or not node.is_whole or not written or '"' in written or "\\" in written:
-        return None
-    return Edit(node.start, node.end, f'"{written}"')
+    is_plain = written and node.is_whole and not (node.style or '"' in written or "\\" in written)
+    return [Edit(node.start, node.end, f'"{written}"')] if is_plain else []
 
 
-def wrapped(text: str, node: Node, field: str, *, is_json: bool) -> Edit | None:
-    """Return the edit that puts a value into a map or a list in braces; None if it spans several lines.
+def wrapped(text: str, node: Node, field: str, *, is_json: bool) -> list[Edit]:
+    """Return the edit that puts a value into a map or a list in braces; none if it spans several lines.
 
     Args:
         field: The map's field, or the path to it through new maps; empty for a list.
         is_json: Whether the text is JSON.
     """
     is_block = not node.style and (node.entries is not None or node.items is not None)
-    if is_block or node.style in tuple(_BLOCK) or not node.is_whole:
-        return None
+    if is_block or node.style in BLOCK_STYLES or not node.is_whole:
+        return []
     inner = text[node.start : node.end]
-    if not node.style and not is_json and not _reads_alike(inner):
+    if not (node.style or is_json or _read(inner, in_braces=True) == _read(inner, in_braces=False)):
         inner = _whole(node.value, "'", in_braces=True)
-    if not field:
-        return Edit(node.start, node.end, f"[{inner}]")
-    for name in reversed(field.split(".")):
+    for name in reversed(field.split(".")) if field else ():
         inner = f"{{{json.dumps(name) if is_json else name}: {inner}}}"
-    return Edit(node.start, node.end, inner)
+    return [Edit(node.start, node.end, inner if field else f"[{inner}]")]
 
 
 def key(node: Node, name: str) -> Edit:
@@ -66,29 +59,21 @@ def key(node: Node, name: str) -> Edit:
     return Edit(node.start, node.end, f"{node.style}{name}{node.style}")
 
 
-def _whole(value: str, style: str, *, in_braces: bool) -> str:
-    if style == "'" and value.isprintable():
+def _whole(value: str | int | bool, style: str, *, in_braces: bool) -> str:  # noqa: FBT001 - JSON
+    if isinstance(value, str) and style == "'" and value.isprintable():
         return "'" + value.replace("'", "''") + "'"
-    if not style and _reads_as(value, value, in_braces=in_braces):
+    if isinstance(value, str) and not style and _read(value, in_braces=in_braces) == value:
         return value
     return json.dumps(value, ensure_ascii=False)
 
 
-def _reads_as(written: str, value: str, *, in_braces: bool) -> bool:
-    """Tell whether YAML reads a text without quotes as a string."""
+def _read(written: str, *, in_braces: bool) -> Any:
+    """Return the value of a text without quotes in YAML, or an error."""
     try:
-        read = compose(f"a: [{written}]" if in_braces else f"a: {written}").value
-    except ContentError:
-        return False
-    return bool(read == {"a": [value] if in_braces else value})
-
-
-def _reads_alike(written: str) -> bool:
-    """Tell whether a plain scalar has the same value inside braces as outside."""
-    try:
-        return bool(compose(f"a: [{written}]").value["a"] == [compose(f"a: {written}").value["a"]])
-    except (ContentError, LookupError, TypeError):
-        return False
+        value = compose(f"a: [{written}]" if in_braces else f"a: {written}").value["a"]
+    except (ContentError, LookupError, TypeError) as error:
+        return error
+    return value[0] if in_braces and len(value) == 1 else value
 
 
 def _changed_part(text: str, node: Node, value: str) -> Edit | None:

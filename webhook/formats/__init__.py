@@ -9,11 +9,14 @@ counts the same limits in "bytes". Lengths are bytes of the UTF-8 text in every 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.patterns import Pattern
 from webhook.problem import quoted as quoted
 from webhook.release import Release
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
 
 Messages = tuple[str, ...]
 
@@ -441,24 +444,28 @@ def canonical_cidr(value: str, release: Release) -> str:
         value: The text as submitted; leading zeros are accepted (k8s.io/utils/net ``ParseCIDRSloppy``).
         release: The Kubernetes release; 1.32 keeps the prefix length of an IPv4 address that is written as IPv6.
     """
-    from ipaddress import IPv4Address, ip_address  # few objects have addresses
-
     text, _, length = value.partition("/")
-    prefix_length = _prefix_length_pattern.fullmatch(length)
-    if prefix_length is None or "%" in text:
+    prefix_length, found = _prefix_length_pattern.fullmatch(length), address(text)
+    if prefix_length is None or found is None:
         return ""
-    try:
-        address = ip_address(_padded_ipv4.sub(r"\1\2.\3.\4.\5", text))
-    except ValueError:
+    bits, mapped = int(prefix_length[1]), getattr(found, "ipv4_mapped", None)
+    if bits > found.max_prefixlen:
         return ""
-    bits = int(prefix_length[1])
-    if bits > address.max_prefixlen:
-        return ""
-    if isinstance(address, IPv4Address) or address.ipv4_mapped is None:
-        return f"{address.compressed}/{bits}"
+    if mapped is None:
+        return f"{found.compressed}/{bits}"
     if bits > _IPV4_BITS and release >= _CANONICAL_SINCE:
         bits -= _IPV6_BITS - _IPV4_BITS
-    return f"{address.ipv4_mapped}/{bits}"
+    return f"{mapped}/{bits}"
+
+
+def address(text: str) -> IPv4Address | IPv6Address | None:
+    """Read an IP address, which may have leading zeros (k8s.io/utils/net ``ParseIPSloppy``); None if it is none."""
+    from ipaddress import ip_address  # few objects have addresses
+
+    try:
+        return None if "%" in text else ip_address(_padded_ipv4.sub(r"\1\2.\3.\4.\5", text))
+    except ValueError:
+        return None
 
 
 # -- references of images

@@ -62,6 +62,10 @@ class Default(NamedTuple):
     value: Any
     when: Mapping[str, Any]
 
+    def beside(self, fields: Mapping[str, Any]) -> Any:
+        """Return the default beside other fields; None where these have other values."""
+        return self.value if all(fields.get(name, "") in wanted for name, wanted in self.when.items()) else None
+
     def __str__(self) -> str:
         """Describe it for ``draguard explain``."""
         when = (

@@ -358,10 +358,7 @@ class CompiledStruct:
         for name, field in self.fields.items():
             each = field.canonical(value if name in inline else value.get(name))
             if each is None and name in self.conditional:
-                default = self.conditional[name]
-                each = (
-                    default.value if all(known.get(key, "") in wanted for key, wanted in default.when.items()) else None
-                )
+                each = self.conditional[name].beside(known)
             if each is not None:
                 known[name] = each
         known |= {name: value[name] for name in self.opaque if value.get(name)}
@@ -513,7 +510,7 @@ class CompiledStruct:
     def _several(self) -> Several | None:
         """Applies the rules about several fields, which may mute findings about single ones."""
         unions = [(union.members & self.wire.keys(), union) for union in self.rules("unions")]
-        rules, enough = self.rules("checks"), self.target.enough
+        rules = self.rules("checks")
         if not unions and not rules:
             return None
 
@@ -530,8 +527,8 @@ class CompiledStruct:
                     continue
                 if view is None:
                     view = self.view(value)
-                if of_rule := list(islice(rule.rule(view), enough)):
-                    problems = [*problems, *(each.named(rule.name) for each in of_rule)]
+                if of_rule := self._named(rule, rule.rule(view)):
+                    problems = [*problems, *of_rule]
                     if found is not None:
                         self._mute(rule, found)
             return problems if found is not None or len(problems) <= 1 else merged((), problems, self)
@@ -969,24 +966,19 @@ class Text(Scalar):
 
     def tests(self, target: Target) -> Iterator[Callable[[str], Sequence[Problem]]]:
         """Make the tests of a present text."""
-        release, one_of = target.release, target.pick(self.one_of)
+        release, one_of, in_bytes = target.release, target.pick(self.one_of), self.max_bytes is not None
         if limit := target.pick(self.max_length) or self.max_bytes:
-            yield _length_test(limit, release, in_bytes=self.max_bytes is not None)
-        if limit := self.max_characters:
-            yield lambda text: (too_many_characters(Path(), limit),) if len(text) > limit else NOTHING
+            yield (
+                lambda text: (too_long(Path(), limit, release, in_bytes=in_bytes),) if exceeds(text, limit) else NOTHING
+            )
+        if most := self.max_characters:
+            yield lambda text: (too_many_characters(Path(), most),) if len(text) > most else NOTHING
         for test in self.formats:
             yield _format_test(test, release)
         if self.checked_by:
             yield _problem_test(self.checked_by, target)
         if one_of:
             yield lambda text: NOTHING if text in one_of else (not_supported(Path(), text, one_of, release),)
-
-
-def _length_test(limit: int, release: Release, *, in_bytes: bool) -> Callable[[str], Sequence[Problem]]:
-    def test(text: str) -> Sequence[Problem]:
-        return (too_long(Path(), limit, release, in_bytes=in_bytes),) if exceeds(text, limit) else NOTHING
-
-    return test
 
 
 def _format_test(format_: Format, release: Release) -> Callable[[str], Sequence[Problem]]:

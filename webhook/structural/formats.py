@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,6 +13,7 @@ from webhook.cel.runtime.conversions import parse_duration
 from webhook.cel.types.values import Duration
 from webhook.patterns import Pattern
 from webhook.release import Release
+from webhook.schema import OLDEST
 
 _SINCE_NAMES: Final = 34
 """The first release with the formats ``k8s-short-name`` and ``k8s-long-name``."""
@@ -71,26 +71,6 @@ def read_duration(text: str) -> Duration | None:
     return Duration(nanos) if known and nanos < 1 << 63 else None
 
 
-def _is_address(text: str, sign: str) -> bool:
-    """Tell whether a text is an IP address with a sign; IPv4 addresses may have leading zeros (ParseIPSloppy)."""
-    if sign not in text or "%" in text:
-        return False
-    if ":" not in text:
-        text = ".".join(part.lstrip("0") or part[:1] for part in text.split("."))
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_prefix(text: str) -> bool:
-    address, _, length = text.partition("/")
-    bits = 128 if ":" in address else 32
-    is_length = length.isascii() and length.isdigit() and len(length) <= len("128") and int(length) <= bits
-    return is_length and (_is_address(address, ".") or _is_address(address, ":"))
-
-
 def _is_hostname(text: str) -> bool:
     labels = text.removesuffix(".").split(".") if text.count(".") > 1 else text.split(".")
     if not all(_HOST_LABEL.fullmatch(label) and len(label.encode()) <= _LONGEST_LABEL for label in labels):
@@ -130,9 +110,9 @@ _FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
     "bsonobjectid": _matching("[0-9a-fA-F]{24}"),
     "email": _matching(_EMAIL),
     "hostname": _is_hostname,
-    "ipv4": partial(_is_address, sign="."),
-    "ipv6": partial(_is_address, sign=":"),
-    "cidr": _is_prefix,
+    "ipv4": lambda text: "." in text and formats.address(text),
+    "ipv6": lambda text: ":" in text and formats.address(text),
+    "cidr": lambda text: formats.canonical_cidr(text, OLDEST),
     "mac": _matching(
         "(?i)(?:[0-9a-f]{2}(?P<sign>[:-])[0-9a-f]{2}(?:(?P=sign)[0-9a-f]{2}){4}(?:(?:(?P=sign)[0-9a-f]{2}){2}"
         r"|(?:(?P=sign)[0-9a-f]{2}){14})?|[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?:\.[0-9a-f]{4}|(?:\.[0-9a-f]{4}){7})?)"

@@ -10,6 +10,7 @@ import base64
 import binascii
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from webhook.budget import work
@@ -22,7 +23,7 @@ from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.lexer import CONSTANTS, RESERVED
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
-from webhook.cel.types.values import NONE, Optional
+from webhook.cel.types.values import NONE, Optional, Value
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, WARNING, Key, Path, Problem, duplicate, forbidden, invalid, required
@@ -131,6 +132,7 @@ _READ: Final[Mapping[str, Callable[[str], Any]]] = {
 
 
 _OUT_OF_BUDGET: Final = "failed due to running out of cost budget, no further validation rules will be run"
+_MESSAGE: Final = "messageExpression"
 _LONGEST_MESSAGE: Final = 5 * 1024
 """The most bytes of a text that a ``messageExpression`` makes."""
 _MISMATCH: Final = "call arguments did not match a supported operator, function or macro signature for rule: "
@@ -253,53 +255,47 @@ class Evaluation:
         Raises:
             Stopped: The rules have cost too much.
         """
-        if rule.program is None or self._holds(rule, rule.program, bindings, path, type_):
+        if rule.program is None:
             return ""
-        stated = text(rule.stated, "message").strip() or f"failed rule: {rule.name}"
-        return self._message(rule, bindings, path, type_) or stated
+        refuse = partial(invalid, path, type_)
+        holds = self._value(rule.program, bindings, refuse, "validation", f"rule: {rule.name}")
+        if isinstance(holds, EvaluationError) and self._reports_errors:
+            why = f"{holds} evaluating rule: " if holds.has_overload else f"'{holds}': {_MISMATCH}"
+            self.found.append(refuse(why + rule.name))
+        if holds is True or isinstance(holds, EvaluationError):
+            return ""
+        message = None
+        if rule.message is not None:
+            stated = f"{_MESSAGE}: {text(rule.stated, _MESSAGE)}"
+            message = self._value(rule.message, bindings, refuse, f"{_MESSAGE} evaluation", stated)
+        made = message.strip() if isinstance(message, str) else ""
+        if made and "\n" not in made and len(made.encode()) <= _LONGEST_MESSAGE:
+            return made
+        return text(rule.stated, "message").strip() or f"failed rule: {rule.name}"
 
-    def _holds(
-        self, rule: ValidationRule, program: Program, bindings: Mapping[str, Any], path: Path, type_: str
-    ) -> bool:
-        """Tell whether a rule holds; an error is reported, and counts as if it did."""
-        error: EvaluationError | None = None
-        try:
-            holds = program.evaluate(bindings, meter=self._meter) is True
-        except EvaluationError as failure:
-            holds, error = True, failure
-        except CostLimitExceededError as failure:
-            detail = f"'{failure}': no further validation rules will be run due to call cost exceeds limit for rule: "
-            self._stop(invalid(path, type_, detail + rule.name))
-        if self._meter.cost > POLICY_LIMIT:
-            self._stop(invalid(path, type_, f"validation {_OUT_OF_BUDGET}"))
-        if not self._reports_errors:
-            return holds
-        if error and not error.has_overload:
-            detail = f"'{error}': {_MISMATCH}"
-            self.found.append(invalid(path, type_, detail + rule.name))
-        elif error:
-            self.found.append(invalid(path, type_, f"{error} evaluating rule: {rule.name}"))
-        return holds
+    def _value(
+        self, program: Program, bindings: Mapping[str, Any], refuse: Callable[[str], Problem], what: str, stated: str
+    ) -> Value:
+        """Return the value of an expression, which may be an error.
 
-    def _message(self, rule: ValidationRule, bindings: Mapping[str, Any], path: Path, type_: str) -> str:
-        """Return the text of a rule's ``messageExpression``; empty if it has none, or it fails."""
-        if rule.message is None:
-            return ""
+        Args:
+            refuse: Makes the finding that the rules have cost too much.
+            what: What is evaluated, in that finding.
+            stated: The expression, in it.
+        """
+        value: Value
         try:
-            message = rule.message.evaluate(bindings, meter=self._meter)
-        except EvaluationError:
-            return ""
-        except CostLimitExceededError:
-            stated = text(rule.stated, "messageExpression")
-            detail = (
-                "no further validation rules will be run due to call cost exceeds limit for messageExpression: "
-                f"{stated}"
+            value = program.evaluate(bindings, meter=self._meter)
+        except EvaluationError as error:
+            value = error
+        except CostLimitExceededError as error:
+            why = "" if stated.startswith(_MESSAGE) else f"'{error}': "
+            self._stop(
+                refuse(f"{why}no further validation rules will be run due to call cost exceeds limit for {stated}")
             )
-            self._stop(invalid(path, type_, detail))
         if self._meter.cost > POLICY_LIMIT:
-            self._stop(invalid(path, type_, f"messageExpression evaluation {_OUT_OF_BUDGET}"))
-        message = message.strip() if isinstance(message, str) else ""
-        return "" if "\n" in message or len(message.encode()) > _LONGEST_MESSAGE else message
+            self._stop(refuse(f"{what} {_OUT_OF_BUDGET}"))
+        return value
 
     def _stop(self, problem: Problem) -> None:
         self.found.append(problem)

@@ -56,7 +56,7 @@ class Structural:
     @cached_property
     def properties(self) -> Mapping[str, Structural]:
         """The schemas of the fields."""
-        return {name: Structural(each) for name, each in mapping(self.stated, "properties").items()}
+        return {name: type(self)(each) for name, each in mapping(self.stated, "properties").items()}
 
     @cached_property
     def items(self) -> Structural | None:
@@ -70,7 +70,7 @@ class Structural:
 
     def _part(self, name: str) -> Structural | None:
         stated = self.stated.get(name)
-        return Structural(stated) if isinstance(stated, dict) else None
+        return type(self)(stated) if isinstance(stated, dict) else None
 
     @property
     def takes_any_field(self) -> bool:
@@ -93,7 +93,7 @@ class Structural:
 
     @cached_property
     def _alternatives(self) -> Mapping[str, Sequence[Structural]]:
-        return {name: [*map(Structural, items(self.stated, name))] for name in ("allOf", "anyOf", "oneOf")}
+        return {name: [*map(type(self), items(self.stated, name))] for name in ("allOf", "anyOf", "oneOf")}
 
     @cached_property
     def unwanted(self) -> Structural | None:
@@ -109,7 +109,7 @@ class Structural:
     @cached_property
     def of_resource(self) -> Structural:
         """The schema as rules at the root of an object see it: with its version, kind and name."""
-        return Structural(
+        return type(self)(
             self.stated | {"type": "object", "properties": {**mapping(self.stated, "properties"), **_OF_RESOURCES}}
         )
 

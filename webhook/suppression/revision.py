@@ -18,6 +18,7 @@ from webhook.documents import Piece, parse
 from webhook.documents.git import command, environment
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES, repository
 from webhook.documents.source import MAX_BYTES
+from webhook.grouping import by_key
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
@@ -106,11 +107,8 @@ class Revision:
 
     @cached_property
     def _gone(self) -> Mapping[_Blob, Sequence[str]]:
-        found: dict[_Blob, list[str]] = {}
-        for path in sorted(self.changed):
-            if not os.path.lexists(f"{self.top}/{path}"):
-                found.setdefault(self._blobs[path], []).append(path)
-        return found
+        gone = (path for path in sorted(self.changed) if not os.path.lexists(f"{self.top}/{path}"))
+        return by_key((self._blobs[path], path) for path in gone)
 
     def _now(self, path: str, sizes: Container[int], like: str) -> _Blob | None:
         """Return the contents that a file has now, by a hash like another; None if their size is none of some."""

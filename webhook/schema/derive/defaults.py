@@ -64,14 +64,9 @@ class Defaults:
             }
             found |= {name: parts[name]({}) for name in always if name not in found}
             for name, default in defaults:
-                if name in found:
-                    continue
-                initial = default
-                if isinstance(default, Default):
-                    if any(found.get(other, "") not in wanted for other, wanted in default.when.items()):
-                        continue
-                    initial = default.value
-                found[name] = parts[name](initial) if name in parts else initial
+                initial = default.beside(found) if isinstance(default, Default) else default
+                if name not in found and initial is not None:
+                    found[name] = parts[name](initial) if name in parts else initial
             for is_present, complete_inlined in within:
                 if is_present(found, release):
                     found = complete_inlined(found)
