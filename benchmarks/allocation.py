@@ -12,7 +12,7 @@ import yaml
 
 from benchmarks.timing import interleaved
 from tests.allocation.recorded import HERE, scenarios
-from webhook.allocation import Allocator, Features, Result
+from webhook.allocation import Allocator, Features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ def measure_scenario(scenario: Json) -> None:
         attempt = allocator.attempt(scenario["claims"])
         answers = [attempt.on(node) for node in scenario["nodes"]]
         best = min(best, time.perf_counter() - started)
-    fits = sum(isinstance(each, Result) for each in answers)
+    fits = sum(each.is_found for each in answers)
     recorded = sum(each["ns"] for each in scenario["outcome"]["nodes"]) / 1e6
     print(
         f"{scenario['id'].removeprefix('timing/'):24} fits {fits:4} of {len(answers):4}:"
@@ -106,7 +106,7 @@ def measure_pods(scenario: Json) -> None:
         metadata = {**claim["metadata"], "name": f"claim-{number}"}
         attempt = allocator.attempt([{**claim, "metadata": metadata}])
         answers = [attempt.on(node) for node in scenario["nodes"]]
-        chosen = next(each for each in answers if isinstance(each, Result))
+        chosen = next(each for each in answers if each.is_found)
         allocator.add({"metadata": metadata, "status": {"allocation": chosen.allocations[0]}})
     seconds = time.perf_counter() - started
     print(f"{PODS} pods, {len(scenario['nodes'])} nodes looked at for each: {seconds:.2f} s (aim {AIMS['pods']} s)")

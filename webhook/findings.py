@@ -26,6 +26,12 @@ TEMPLATE = "template"
 INTERNAL = "internal-error"
 """The rule for objects on which draguard itself failed."""
 
+OWN_FAILURE = 3
+"""The exit code if draguard itself failed on an object."""
+
+UNREAD = 2
+"""The exit code if a path cannot be opened, such as one that does not exist."""
+
 
 class Identity(NamedTuple):
     """The identity of an object; missing parts are empty."""
@@ -177,6 +183,16 @@ _REPEATED: Final = (
     " it in YAML that is sent with fieldValidation=Strict"
 )
 """The treatment of a key that is given twice."""
+
+
+def code_of(findings: Iterable[Finding]) -> int:
+    """Return the exit code for findings: that of the gravest error, 0 without errors."""
+    errors = [finding for finding in findings if finding.problem.level == ERROR]
+    if any(finding.problem.rule == INTERNAL for finding in errors):
+        return OWN_FAILURE
+    if any(finding.problem.rule == UNREADABLE and not finding.line for finding in errors):
+        return UNREAD
+    return 1 if errors else 0
 
 
 def unread(what: Unreadable) -> Finding:

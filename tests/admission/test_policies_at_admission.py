@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.admission.reviews import ALLOWED, POD, SLICE, asked
-from tests.command import draguard, usage_error
+from tests.command import draguard
 from tests.policy.examples import ANYTHING, PODS, binding, mutating, policy, validating
 from tests.rows import each_row
 from tests.structured import changed
@@ -214,7 +214,9 @@ class TestCommandLine:
     @each_row("command", ["review", "-"], ["serve", "--dev"], ["mutate", "-"])
     def test_no_command_works_with_half_of_the_policies(self, command: list[str], tmp_path: Path) -> None:
         path = self.given(tmp_path, *saying("object."))
-        said = usage_error(*command, "--policies", path)
+        done = draguard(*command, "--policies", path)
+        said = done.err
+        assert (done.code, done.out) == (1, "")
         assert f"{path}:" in said
         assert "Syntax error" in said
         assert f"draguard {command[0]}: error: --policies: 1 error: `draguard policy check`" in said

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from webhook.allocation import Allocator, Failure, Features, Result
+from webhook.allocation import Allocator, Answer, Features
 
 Json = dict[str, Any]
 
@@ -149,25 +149,25 @@ def request(name: str = "r", **exactly: Any) -> Json:
 
 def answer(
     slices: list[Json], *claims: Json, allocated: Sequence[Json] = (), features: Features = ALL, **more: Any
-) -> Result | Failure:
+) -> Answer:
     return Allocator(CLASSES, slices, allocated, features=features, **more).allocate(NODE, claims)
 
 
 def fits(slices: list[Json], *claims: Json, **more: Any) -> bool:
-    return isinstance(answer(slices, *claims, **more), Result)
+    return answer(slices, *claims, **more).is_found
 
 
 def allocation(slices: list[Json], *claims: Json, **more: Any) -> Json:
     """Return what is allocated to the first of claims that fit."""
     found = answer(slices, *claims, **more)
-    assert isinstance(found, Result)
+    assert found.is_found
     return found.allocations[0]
 
 
 def devices(slices: list[Json], *claims: Json, **more: Any) -> list[str] | None:
     """Return the names of the devices that claims get; nothing if there are none."""
     found = answer(slices, *claims, **more)
-    return [name for each in found.devices for *_, name in each] if isinstance(found, Result) else None
+    return [name for each in found.devices for *_, name in each] if found.is_found else None
 
 
 def selecting(expression: str, **exactly: Any) -> Json:
@@ -190,7 +190,7 @@ def held(name: str, **more: Any) -> Json:
 
 def error(slices: list[Json], *claims: Json, **more: Any) -> tuple[str, str | None]:
     found = answer(slices, *claims, **more)
-    assert isinstance(found, Failure)
+    assert not found.is_found
     return found.error or "", found.scope
 
 

@@ -29,7 +29,7 @@ from tests.allocation.clusters import (
 )
 from tests.rows import each_row, each_row_beside
 from webhook import allocate
-from webhook.allocation import Allocator, Failure, Features, Result, search
+from webhook.allocation import Allocator, Features, search
 from webhook.allocation.demand import Ask
 from webhook.allocation.explain import Funnel, together
 from webhook.release import Release
@@ -37,7 +37,7 @@ from webhook.release import Release
 
 def test_devices_are_reported_by_claim() -> None:
     found = answer([resource_slice(device("d0"), device("d1"))], claim(request(count=2)), claim())
-    assert isinstance(found, Result)
+    assert found.is_found
     assert found.devices == [[("r", DRIVER, "n0", "d0"), ("r", DRIVER, "n0", "d1")], []]
     assert found.steps == 6
     assert not found.timed_out
@@ -59,12 +59,12 @@ def test_selectors_see_quantities_as_the_decoder_reads_them() -> None:
 def test_what_is_allocated_is_held_until_it_is_taken_back() -> None:
     allocator = Allocator(CLASSES, [resource_slice(device("d0"))], features=ALL)
     found = allocator.allocate(NODE, [claim(request())])
-    assert isinstance(found, Result)
+    assert found.is_found
     taken = {**claim(), "status": {"allocation": found.allocations[0]}}
     allocator.add(taken)
-    assert isinstance(allocator.allocate(NODE, [claim(request())]), Failure)
+    assert not allocator.allocate(NODE, [claim(request())]).is_found
     allocator.remove(taken)
-    assert isinstance(allocator.allocate(NODE, [claim(request())]), Result)
+    assert allocator.allocate(NODE, [claim(request())]).is_found
     with pytest.raises(ValueError, match=f"claim ns/c does not use {DRIVER}/n0/d0"):
         allocator.remove(taken)
 
@@ -137,7 +137,7 @@ def test_a_search_of_more_than_ten_seconds_is_reported() -> None:
     requests = [request(f"r{number}") for number in range(10)]
     slow = claim(*requests, constraints=[{"distinctAttribute": f"{DRIVER}/slot", "requests": []}])
     found = answer([resource_slice(*devices)], slow)
-    assert isinstance(found, Failure)
+    assert not found.is_found
     assert found.error is None
     assert found.timed_out
 
@@ -261,7 +261,7 @@ def test_devices_on_one_counter_set_have_a_compatibility_group_in_common() -> No
 
     def given(count: int = 1) -> list[Json] | None:
         found = allocator.allocate(NODE, [claim(request(count=count))])
-        return found.allocations[0]["devices"]["results"] if isinstance(found, Result) else None
+        return found.allocations[0]["devices"]["results"] if found.is_found else None
 
     pair = given(2)
     assert pair is not None
@@ -344,7 +344,7 @@ def test_many_devices_of_many_claims_need_no_deeper_stack() -> None:
 def test_a_search_may_take_more_steps_than_a_float_can_tell() -> None:
     claims = [claim(request(), name=f"c{number}") for number in range(180)]
     found = answer([resource_slice(*(device(f"d{number}") for number in range(179)))], *claims)
-    assert (isinstance(found, Failure), found.timed_out, found.steps > 10**320) == (True, True, True)
+    assert (not found.is_found, found.timed_out, found.steps > 10**320) == (True, True, True)
 
 
 def funnel_of(slices: list[Json], wanted: int) -> Funnel:
@@ -405,7 +405,7 @@ def test_capacity_that_is_left(wanted: str, text: str) -> None:
     attempt = allocator.attempt([claim(request(capacity={"requests": {"memory": wanted}}))])
     [[reason]] = [funnel.reasons() for funnel in attempt.explain(NODE)]
     assert reason.text == text
-    assert isinstance(attempt.on(NODE), Result) is (text == "")
+    assert attempt.on(NODE).is_found is (text == "")
 
 
 @each_row(("published", "has"), ("", ""), ("b a", ": a device has a, b"), ("d c b a", ": a device has a, b, c, …"))
@@ -518,5 +518,15 @@ def test_partitions_of_equal_gpus_stand_for_each_other() -> None:
         for size, count in (("1g", 3), ("7g", 1))
     ]
     found = Allocator(CLASSES, slices, [used], features=ALL).allocate(NODE, [claim(*asked)])
-    assert isinstance(found, Failure)
+    assert not found.is_found
     assert (found.error, found.timed_out) == (None, False)
+
+
+def test_states_in_which_a_constraint_compares_other_values_differ() -> None:
+    # Either of the first two devices leaves nothing of their counter, but only the second one has a like.
+    parts = [device(f"d{n}", attributes={"rack": {"int": 2 - n}}, **consuming()) for n in range(2)]
+    whole = device("d2", attributes={"rack": {"int": 1}})
+    slices = [resource_slice(*parts, whole, count=2), resource_slice(name="left", count=2, sharedCounters=counters())]
+    asked = claim(request("r0"), request("r1"), constraints=[{"matchAttribute": f"{DRIVER}/rack"}])
+    with mock.patch.object(search, "_REMEMBERED_AFTER", 0):
+        assert devices(slices, asked, release=37) == ["d1", "d2"]

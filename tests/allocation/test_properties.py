@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.allocation.clusters import ALL, CLASSES, Cluster
 from tests.allocation.recorded import FILES, scenarios
 from tests.examples import examples
-from webhook.allocation import Allocator, Failure, Result, search
+from webhook.allocation import Allocator, Answer, search
 from webhook.allocation.allocator import allocator_of
 from webhook.allocation.explain import Funnel
 from webhook.formats.quantities import decode_quantity
@@ -35,8 +35,8 @@ def answers(cluster: Cluster, slices: Sequence[Json] | None = None, claims: Sequ
     return found
 
 
-def shown(answer: Result | Failure) -> Any:
-    return answer.allocations if isinstance(answer, Result) else (answer.error, answer.scope)
+def shown(answer: Answer) -> Any:
+    return answer.allocations if answer.is_found else (answer.error, answer.scope)
 
 
 def tried_in_full(cluster: Cluster) -> list[Any]:
@@ -70,7 +70,7 @@ def test_whether_claims_fit_does_not_depend_on_their_order_unless_it_is_said(ran
     cluster = Cluster(random)
     shuffled = random.sample(cluster.claims, len(cluster.claims))
     for one, other in zip(answers(cluster), answers(cluster, claims=shuffled), strict=True):
-        same = isinstance(one, Result) == isinstance(other, Result)
+        same = one.is_found == other.is_found
         assert same or (one.depends_on_order and other.depends_on_order)
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_handed_out_twice_or_overdrawn_and_all_can_be_taken_back(rand
     for number in range(8):
         node = random.choice(cluster.nodes)
         answer = allocator.allocate(node, cluster.claims)
-        if isinstance(answer, Failure):
+        if not answer.is_found:
             continue
         for claim, allocation in zip(cluster.claims, answer.allocations, strict=True):
             metadata = {**claim["metadata"], "name": f"{claim['metadata']['name']}-{number}"}
@@ -153,16 +153,16 @@ def check(allocator: Allocator, claims: Sequence[Json], nodes: Sequence[Json]) -
     attempt, compared = allocator.attempt(claims), 0
     for node in nodes:
         answer = attempt.on(node)
-        if not isinstance(answer, Failure) or answer.scope == "abort" or answer.timed_out:
+        if answer.is_found or answer.scope == "abort" or answer.timed_out:
             continue
         for index, place, asks in by_request(attempt.explain(node)):
             compared += 1
             found = allocator.allocate(node, [alone(claims[index], place)])
             if not any(each.is_met for each in asks):
-                assert isinstance(found, Failure), f"{asks[0].request} can be met on {node['metadata']['name']}"
+                assert not found.is_found, f"{asks[0].request} can be met on {node['metadata']['name']}"
             elif asks[0].ask.parent is None:
                 one = allocator.allocate(node, [alone(claims[index], place, count=1)])
-                assert not isinstance(one, Failure) or one.error, f"no device suits {asks[0].request}"
+                assert one.is_found or one.error, f"no device suits {asks[0].request}"
     return compared
 
 

@@ -25,7 +25,7 @@ from tests.allocation.clusters import (
 from tests.rows import each_row, read
 from tests.stored import manifest
 from webhook import allocate
-from webhook.allocation import Features, Result
+from webhook.allocation import Features
 from webhook.release import Release
 
 NEWEST = Release(37)
@@ -55,7 +55,7 @@ def test_releases_differ(case: Json) -> None:
         minor, _, patch = str(version).partition(".")
         options: Json = {"features": features, "release": Release(int(minor)), "patch": int(patch or 0)}
         found = answer(slices, *claims, allocated=allocated, **options)
-        if isinstance(found, Result):
+        if found.is_found:
             said: Any = [name for each in found.devices for *_, name in each]
         else:
             said = found.error and f"{found.scope}: {found.error}"
@@ -159,7 +159,7 @@ def test_capacity_is_rounded_to_fractions(bounds: Json, wanted: str, fractions: 
     asked = claim(request(capacity={"requests": {"cores": wanted}}))
     for features, expected in ((replace(ALL, FractionalCapacityRange=True), fractions), (ALL, whole)):
         found = answer([resource_slice(shared)], asked, features=features, release=NEWEST)
-        taken = found.allocations[0]["devices"]["results"][0] if isinstance(found, Result) else {}
+        taken = found.allocations[0]["devices"]["results"][0] if found.is_found else {}
         assert taken.get("consumedCapacity", {}).get("cores") == expected
 
 

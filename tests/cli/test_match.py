@@ -85,6 +85,15 @@ class TestMatch:
         assert done.err.count("note: gpu.example.com/model is the same as model") == 1
         assert done.code == 0
 
+    def test_fields_are_matched_without_those_that_the_api_server_drops(self) -> None:
+        alternatives = [{"name": "large", "deviceClassName": "gone"}]
+        request = {"name": "gpu", "deviceClassName": "gpu.example.com", "firstAvailable": alternatives}
+        claim = {"apiVersion": "resource.k8s.io/v1beta1", "kind": "ResourceClaim", "metadata": {"name": "c"}}
+        stdin = json.dumps(claim | {"spec": {"devices": {"requests": [request]}}}).encode()
+        done = draguard("match", "-", "--cluster", CLUSTER, "--kubernetes-version", "1.33", stdin=stdin)
+        assert "request gpu (class gpu.example.com): 8 of 8 devices match" in done.out
+        assert "dropped: this field needs the feature gate DRAPrioritizedList" in done.err
+
     def test_ten_thousand_devices_fit_on_a_screen(self) -> None:
         done = matched('device.driver == "gpu.example.com"', *map(_slice, range(300)))
         assert done.out.splitlines()[1:-1] == ["  true  2400 A100  n000 … n299 (300 nodes)"]

@@ -295,12 +295,18 @@ def test_objects_without_a_name_get_one(tmp_path: Path) -> None:
     assert names == ["run-XXXXX", "run-XXXXX-1", "job-XXXXX-XXXXX"]
 
 
-def test_a_workload_of_pod_groups_makes_no_pods() -> None:
-    groups = "[{name: g, resourceClaims: [{name: gpu, resourceClaimTemplateName: large-gpu}]}]"
-    workload = "apiVersion: scheduling.k8s.io/v1beta1\nkind: Workload\nmetadata: {name: w, namespace: team-y}\n"
-    done = draguard(
-        "simulate", "-", "--cluster", CLUSTER, stdin=f"{workload}spec: {{podGroupTemplates: {groups}}}".encode()
-    )
+@each_row(
+    "row",
+    "scheduling.k8s.io/v1beta1 Workload spec podGroupTemplates: [{name: g, resourceClaims: %s}]",
+    "v1 PodTemplate template spec: {containers: [{name: c, image: i}], resourceClaims: %s}",
+    "kro.run/v1alpha1 ResourceGraphDefinition spec resources: [{id: a, template: {kind: Pod, apiVersion: v1, spec: "
+    "{containers: [{name: c, image: i}], resourceClaims: %s}}}]",
+)
+def test_templates_make_no_pods(row: str) -> None:
+    api_version, kind, field, inside = row.split(" ", 3)
+    inside %= "[{name: gpu, resourceClaimTemplateName: large-gpu}]"
+    manifest = f"{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: w}}, {field}: {{{inside}}}}}"
+    done = draguard("simulate", "-", "--cluster", CLUSTER, stdin=manifest.encode())
     assert (done.code, "make pods only where others use them" in done.err) == (2, True)
 
 

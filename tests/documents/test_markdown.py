@@ -145,3 +145,16 @@ def test_what_is_not_text_is_an_error(file: Path) -> None:
     file.write_bytes(TEXT.encode() + b"\xff")
     (found,) = findings("validate", file)
     assert found["rule"] == "unreadable"
+
+
+@each_row(
+    ("block", "is_read"),
+    ("parameters:\n  apiVersion: example.com/v1\n  kind: GpuConfig", False),
+    ("# the owner\n- apiVersion: v1\n  kind: Pod", False),
+    ("kind: Pod\n# the version\napiVersion: v1", True),
+    ("  ---\n  apiVersion: v1\n  kind: Pod", True),
+    ('{\n  "apiVersion": "v1", "kind": "Pod"\n}', True),
+    ("", False),
+)
+def test_parts_of_manifests_are_not_read(block: str, is_read: bool) -> None:
+    assert (b"apiVersion" in blocks_of(f"```yaml\n{block}\n```\n".encode())) is is_read

@@ -235,3 +235,14 @@ def test_a_request_that_no_policy_matches_is_named() -> None:
     given = validating("false", rules=[rule("pods/attach")])
     (case,) = run({"object": EXEC, "expect": {"allowed": True}}, manifests=given).cases
     assert (case.passed, case.unmatched) == (True, "CONNECT of pods/exec")
+
+
+def test_a_suite_states_which_versions_the_cluster_serves() -> None:
+    given = validating("false", rules=[CLAIMS | {"apiVersions": ["v1beta1"]}])
+    case = {"object": CLAIM, "expect": {"allowed": False}}
+    assert run(case, manifests=given).passed
+    assert run(case, manifests=given, runtimeConfig={"resource.k8s.io/v1beta1": True}).passed
+    (failure,) = run(case, manifests=given, runtimeConfig={}).cases[0].failures
+    assert failure == "was allowed: no policy matches the CREATE of resourceclaims.resource.k8s.io"
+    (failure,) = run(case | {"object": BETA}, manifests=given, runtimeConfig={}).cases[0].failures
+    assert failure.endswith("is not served: write resource.k8s.io/v1beta1: true in runtimeConfig")

@@ -465,6 +465,18 @@ def test_devices_that_are_not_used_end_no_scheduling_yet(release: str, count: in
     assert ("not used" in message) == ("not used" in end)
 
 
+def test_only_devices_that_are_used_are_counted_beside_those_that_are_not() -> None:
+    whole = resource_slice("{name: d, attributes: {v: {string: a}}}", "{name: e, attributes: {v: {int: 1}}}")
+    parted = resource_slice(*(f"{{name: d{at}}}" for at in range(5)))
+    parted = parted.replace("Count: 1", "Count: 2").replace("name: s", "name: t")
+    (found,) = (
+        each
+        for each in found_in(device_class('device.attributes["g.example.com"].v >= 1') + parted + whole)
+        if each["rule"] == "selector-fails"
+    )
+    assert found["message"].startswith("an error on 1 of 2 devices ends scheduling for all nodes: ")
+
+
 @each_row(
     ("release", "why"),
     ("1.34", "requests for all devices fail because of an incomplete pool"),

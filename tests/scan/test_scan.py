@@ -334,12 +334,19 @@ def test_the_page_shows_what_the_command_prints(monkeypatch: pytest.MonkeyPatch)
     assert every_rule().keys() <= listed
 
 
-@each_row(("devices", "said"), (1, "fails on a device of slice "), (2, "fails on 2 devices, such as those of slice "))
-def test_one_device_on_which_a_selector_fails_is_a_device(devices: int, said: str) -> None:
+@each_row(
+    ("devices", "unused", "said"),
+    (1, 0, "fails on a device of slice n1-"),
+    (1, 2, "fails on a device of slice n1-"),
+    (2, 1, "fails on 2 devices, such as those of slice n1-"),
+    (0, 2, "fails on 2 devices, such as those of slice n0-.*; not used, as pool .*/n0 is incomplete"),
+)
+def test_the_devices_are_counted_on_which_a_selector_fails(devices: int, unused: int, said: str) -> None:
     failing = device_class(selector='device.attributes["x.io"].model == "X"')
-    found = scanned(node(), slices(*(device(f"gpu-{number}") for number in range(devices))), failing)
+    parted = slices(*(device(f"gpu-{at}") for at in range(unused)), on="n0", pool={"resourceSliceCount": 2})
+    found = scanned(node(), node("n0"), parted, slices(*(device(f"gpu-{at}") for at in range(devices))), failing)
     (message,) = (each["message"] for each in found if each["rule"] == "class-selector-fails")
-    assert f"a selector {said}" in message
+    assert re.search(f"a selector {said}", message)
 
 
 def test_what_is_wrong_with_a_slice_is_mended_in_its_driver() -> None:

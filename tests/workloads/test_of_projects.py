@@ -155,7 +155,7 @@ TRAIN_JOB, SERVING = "trainer.kubeflow.org TrainJob", "serving.kserve.io Inferen
 
 def user(of: str, spec: dict[str, Any]) -> dict[str, Any]:
     """Make an object of a group and kind."""
-    group, kind = of.split()
+    group, _, kind = of.rpartition(" ")
     return workload(f"{group}/v1", kind, {"spec": spec}, "user")
 
 

@@ -5,7 +5,7 @@ state of a cluster) makes an `Attempt` (some claims, read by ``demand``). The at
 (its ``pools``, and the part of them that is in use) and searches for devices (``search``).
 """
 
-from webhook.allocation.allocator import Allocator, Attempt, Failure, Result
+from webhook.allocation.allocator import Allocator, Answer, Attempt
 from webhook.allocation.features import Features
 
-__all__ = ["Allocator", "Attempt", "Failure", "Features", "Result"]
+__all__ = ["Allocator", "Answer", "Attempt", "Features"]

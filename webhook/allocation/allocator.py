@@ -104,7 +104,7 @@ class Allocator:
             known = self._demands[key] = demand, {}
         return Attempt(self, [full_name(claim) for claim in claims], *known)
 
-    def allocate(self, node: JSONObject, claims: Sequence[JSONObject]) -> Result | Failure:
+    def allocate(self, node: JSONObject, claims: Sequence[JSONObject]) -> Answer:
         """Allocate claims on one node, without changing the state."""
         return self.attempt(claims).on(node)
 
@@ -151,11 +151,10 @@ class Attempt:
         self._counters: dict[str, Available] = {}
         self._exclusions: dict[Hashable, list[Exclusion]] = {}
 
-    def on(self, node: JSONObject) -> Result | Failure:
+    def on(self, node: JSONObject) -> Answer:
         """Allocate the claims on a node, without changing the state."""
         view = self.allocator.view(node)
-        found = self._outcome(view)
-        return (Failure if found.picks is None or found.complaint else Result)(self, view, found)
+        return Answer(self, view, self._outcome(view))
 
     def _outcome(self, view: NodeView) -> Outcome:
         """Return the outcome on a node; a known one if the search went before on a node like it."""
@@ -211,21 +210,26 @@ class Attempt:
         view = self.allocator.view(node)
         left = self._left(view)
         key = view.key(), "" if view.is_like_others else view.node
-        return [
-            Funnel(self.names, self.demand, ask, view, left=left, known=self._exclusions, key=key)
-            for ask in self.demand.asks
-        ]
+        return [Funnel(self.names, ask, view, left=left, known=self._exclusions, key=key) for ask in self.demand.asks]
 
 
 class Answer:
-    """The allocator's answer for a node."""
+    """The allocator's answer for a node: devices for all claims, or why there are none."""
 
     def __init__(self, attempt: Attempt, view: NodeView, outcome: Outcome) -> None:
         self._attempt, self._view, self._outcome = attempt, view, outcome
+        complaint = outcome.complaint
+        self._picks = None if complaint else outcome.picks
+        self.is_found = self._picks is not None
+        """Whether there are devices for all claims."""
+        self.error = _fault(complaint, attempt.names, view) if complaint else None
+        """The allocator's error; None if there is none: the claims may just not fit."""
+        self.scope = ("node" if complaint.is_of_node else "abort") if complaint else None
+        """``node`` if only this node is ruled out, ``abort`` if the scheduler gives up on the pod; None if no error."""
         self.steps = outcome.steps
         """The number of steps that upstream's search takes; 0 if the attempt ends before it."""
         nanos = outcome.steps * _STEP_NANOS + outcome.visits * _VISIT_NANOS
-        self.timed_out = outcome.complaint is GIVEN_UP or nanos > _UPSTREAM_NANOS
+        self.timed_out = complaint is GIVEN_UP or nanos > _UPSTREAM_NANOS
         """Whether upstream would search longer than ten seconds, and give up on the pod; true if draguard gave up."""
         self.depends_on_order = depends_on_order(
             attempt.demand, view, attempt.allocator.catalog, has_devices=outcome.picks is not None
@@ -237,17 +241,13 @@ class Answer:
         """The pools whose counters upstream mixes up, as drivers share their names; with the drivers."""
         return mixed_up(self._attempt.demand, self._view, self._attempt.allocator.catalog)
 
-
-class Result(Answer):
-    """Devices for all claims."""
-
     @property
     def allocations(self) -> list[JSONObject]:
         """One AllocationResult a claim, as in the API; share IDs are numbered."""
         chosen = self._outcome.chosen
         made: list[JSONObject] = []
         shares = position = 0
-        for claim, picks in zip(self._attempt.demand.claims, self._outcome.picks or (), strict=True):
+        for claim, picks in zip(self._attempt.demand.claims, self._picks or (), strict=False):
             asks = [request.asks[chosen.get(position + place, 0)] for place, request in enumerate(claim.requests)]
             position += len(asks) + 1
             made.append(allocation(claim, asks, picks, self._view, shares=shares))
@@ -258,36 +258,26 @@ class Result(Answer):
     def devices(self) -> list[list[tuple[str, str, str, str]]]:
         """Request, driver, pool and name of each device, by claim."""
         every = self._view.devices
-        picks = self._outcome.picks or ()
-        return [[(pick.ask.full_name, *every[pick.device].id) for pick in each] for each in picks]
+        return [[(pick.ask.full_name, *every[pick.device].id) for pick in picks] for picks in self._picks or ()]
 
 
-class Failure(Answer):
-    """No devices for all claims."""
-
-    def __init__(self, attempt: Attempt, view: NodeView, outcome: Outcome) -> None:
-        super().__init__(attempt, view, outcome)
-        self.error: Fault | None = None
-        """The allocator's error, None if the claims do not fit."""
-        self.scope: str | None = None
-        """``node`` if only this node is ruled out, ``abort`` if the scheduler gives up on the pod; None if no error."""
-        if complaint := outcome.complaint:
-            self.scope = "node" if complaint.is_of_node else "abort"
-            claim = "" if complaint.claim is None else attempt.names[complaint.claim]
-            items: dict[str, Sequence[object]] = {"pool": view.pools, "device": view.devices, "node": [view.node]}
-            items["claim"] = [name.rpartition("/")[2] for name in attempt.names]
-            item = items[complaint.kind][complaint.item] if complaint.kind else ""
-            words = f"{complaint.before}{item}{complaint.after}"
-            subject = "" if complaint.claim is None or complaint.of_class else f"claim {claim}"
-            advice = _ADVICE if complaint.missing and view.variant.names_devices else ""
-            self.error = Fault(
-                f"{subject}{words}{advice}",
-                missing=complaint.missing,
-                claim=claim,
-                of_class=complaint.of_class,
-                words=words.lstrip(":, "),
-                is_crash=complaint.is_crash,
-            )
+def _fault(complaint: Complaint, names: Sequence[str], view: NodeView) -> Fault:
+    """Complete an error with the names of claims, and of the devices and pools of a node."""
+    claim = "" if complaint.claim is None else names[complaint.claim]
+    items: dict[str, Sequence[object]] = {"pool": view.pools, "device": view.devices, "node": [view.node]}
+    items["claim"] = [name.rpartition("/")[2] for name in names]
+    item = items[complaint.kind][complaint.item] if complaint.kind else ""
+    words = f"{complaint.before}{item}{complaint.after}"
+    subject = "" if complaint.claim is None or complaint.of_class else f"claim {claim}"
+    advice = _ADVICE if complaint.missing and view.variant.names_devices else ""
+    return Fault(
+        f"{subject}{words}{advice}",
+        missing=complaint.missing,
+        claim=claim,
+        of_class=complaint.of_class,
+        words=words.lstrip(":, "),
+        is_crash=complaint.is_crash,
+    )
 
 
 _ADVICE: Final = (
@@ -493,7 +483,7 @@ def outcome(scenario: Mapping[str, Any]) -> JSONObject:
         for node in scenario.get("nodes") or ():
             answer = attempt.on(node)
             entry: JSONObject = {"node": node["metadata"]["name"], "result": None, "error": None}
-            if isinstance(answer, Result):
+            if answer.is_found:
                 entry["result"] = answer.allocations
             elif answer.error is not None:
                 entry["error"], entry["errorScope"] = answer.error, answer.scope

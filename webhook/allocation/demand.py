@@ -7,7 +7,7 @@ order and words. Constraints follow ``allocator_incubating.go`` (matchAttributeC
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -33,22 +33,6 @@ UNKNOWN: Final[Value] = frozenset()
 """The value of an attribute whose type is not known to the implementation."""
 
 
-class Attribute:
-    """An attribute that a constraint reads.
-
-    Args:
-        name: Its name, with the domain.
-        with_lists: Whether lists are supported.
-    """
-
-    def __init__(self, name: str, *, with_lists: bool) -> None:
-        self.name, self.with_lists = name, with_lists
-        self.of = by_content(
-            lambda content: value_of(named(content.attributes, content.driver, name), with_lists=with_lists)
-        )
-        """Returns the value that a device has, None if it has none."""
-
-
 def value_of(attribute: Mapping[str, Any] | None, *, with_lists: bool) -> Value | None:
     """Return the value of an attribute as the API has it, or None for an attribute that the device lacks."""
     if attribute is None:
@@ -60,20 +44,44 @@ def value_of(attribute: Mapping[str, Any] | None, *, with_lists: bool) -> Value 
     return UNKNOWN if value is None else frozenset({value})
 
 
-class Match:
+class _Comparison:
+    """Compares an attribute of the devices that requests of a claim get.
+
+    The methods of its kinds take the state that the devices before have left, and return the next one.
+
+    Args:
+        name: The attribute, with its domain.
+        requests: The names of the requests; empty for all.
+        with_lists: Whether lists are supported.
+    """
+
+    start: Any = ()
+
+    def __init__(self, name: str, requests: Collection[str], *, with_lists: bool) -> None:
+        self.name, self.with_lists, self._requests = name, with_lists, requests
+        self.of = by_content(
+            lambda content: value_of(named(content.attributes, content.driver, name), with_lists=with_lists)
+        )
+        """Returns the value that a device has, None if it has none."""
+
+    def is_about(self, ask: Ask) -> bool:
+        """Tell whether it is about a request, or an alternative."""
+        return not self._requests or ask.base in self._requests or ask.full_name in self._requests
+
+
+class Match(_Comparison):
     """All devices have a value in common.
 
     The state is the number of devices, and the values that they have in common. Removing a device does not widen those
     of lists, unless it is the last one.
     """
 
-    start: Final = 0, None
+    start = 0, None
 
-    @staticmethod
-    def add(state: Any, _request: str, value: Value | None, _device: int, *, with_lists: bool) -> Any:
+    def add(self, state: Any, _request: str, value: Value | None, _device: int) -> Any:
         """Return the state with one more device; None if its value does not satisfy the constraint."""
         number, common = state
-        if value is None or (with_lists and value == UNKNOWN):
+        if value is None or (self.with_lists and value == UNKNOWN):
             return None
         if number and common is not None:
             value &= common
@@ -81,79 +89,63 @@ class Match:
                 return None
         return number + 1, value
 
-    @staticmethod
-    def remove(state: Any, _request: str) -> Any:
+    def remove(self, state: Any, _request: str) -> Any:
         """Return the state without a device."""
         return state[0] - 1, state[1]
 
-    @staticmethod
-    def compared(state: Any) -> Hashable:
+    def compared(self, state: Any) -> Hashable:
         """Return the values that later devices are compared with."""
         return state[1] if state[0] else None
 
 
-class Distinct:
+class Distinct(_Comparison):
     """No two devices have a value in common; the state is their values."""
 
-    start: Final = ()
-
-    @staticmethod
-    def add(state: Any, _request: str, value: Value | None, _device: int, *, with_lists: bool) -> Any:
+    def add(self, state: Any, _request: str, value: Value | None, _device: int) -> Any:
         """Return the state with one more device; None if its value does not satisfy the constraint."""
-        if value is None or (with_lists and value == UNKNOWN):
+        if value is None or (self.with_lists and value == UNKNOWN):
             return None
         is_distinct = not state or (value and all(value.isdisjoint(each) for each in state))
         return (*state, value) if is_distinct else None
 
-    @staticmethod
-    def remove(state: Any, _request: str) -> Any:
+    def remove(self, state: Any, _request: str) -> Any:
         """Return the state without the last device."""
         return state[:-1]
 
-    @staticmethod
-    def compared(state: Any) -> Hashable:
+    def compared(self, state: Any) -> Hashable:
         """Return the values that later devices are compared with."""
         return frozenset(state)
 
 
-class DistinctRequests:
+class DistinctRequests(_Comparison):
     """No two devices of different requests have a value in common, nor do two of a request, one after the other.
 
     Until 1.36: the state is the number of devices, and the value of the last device of each request, with the request.
     """
 
+    start = 0, frozenset[tuple[str, Value]]()
     compares_devices = False
-    """Whether devices are compared, whatever their values."""
-    start: Final = 0, frozenset[tuple[str, Value]]()
+    """Whether devices are compared, whatever their values: until 1.34 pointers to these were."""
 
-    @classmethod
-    def add(cls, state: Any, request: str, value: Value | None, device: int, *, with_lists: bool) -> Any:
+    def add(self, state: Any, request: str, value: Value | None, device: int) -> Any:
         """Return the state with one more device; None if its value does not satisfy the constraint."""
         number, values = state
         if value is None:
             return None
-        if cls.compares_devices and value:
+        if self.compares_devices and value:
             value = frozenset({("device", device)})
-        is_comparable = value or not (with_lists or values)
+        is_comparable = value or not (self.with_lists or values)
         if number and not (is_comparable and all(value.isdisjoint(each) for _, each in values)):
             return None
         return number + 1, frozenset((*(each for each in values if each[0] != request), (request, value)))
 
-    @staticmethod
-    def remove(state: Any, request: str) -> Any:
+    def remove(self, state: Any, request: str) -> Any:
         """Return the state without a device; the request is forgotten even if it has other devices."""
         return state[0] - 1, frozenset(each for each in state[1] if each[0] != request)
 
-    @staticmethod
-    def compared(state: Any) -> Hashable:
+    def compared(self, state: Any) -> Hashable:
         """Return the values that later devices are compared with."""
         return state[0] > 0, frozenset(value for _, value in state[1])
-
-
-class DistinctDevices(DistinctRequests):
-    """No two devices are the same: until 1.34 pointers to values were compared."""
-
-    compares_devices = True
 
 
 Constraint = Match | Distinct | DistinctRequests
@@ -206,7 +198,6 @@ class Ask:
     Args:
         raw: The request: ``exactly``, or the subrequest.
         parent: The name of the request that it is an alternative of.
-        constraints: The constraints of the claim that apply to it, by place.
         derived: Functions that return the attributes that it derives of a device, as in the API, or the error.
     """
 
@@ -217,12 +208,13 @@ class Ask:
     alternative: int
     class_: JSONObject
     chooser: Chooser
-    constraints: tuple[int, ...]
     derived: Mapping[str, Callable[[Content], JSONObject | str]]
     variant: Implementation
 
     def __post_init__(self) -> None:
         """Read the request."""
+        self.constraints: Sequence[Constraint] = ()
+        """The constraints of the claim that are about it."""
         raw, name = self.raw, self.raw.get("name", "")
         self.name: str = name
         self.base: str = self.parent or name
@@ -240,20 +232,20 @@ class Ask:
         self._covering = covering = Tolerations(self.tolerations)
         self._tolerates = by_content(lambda content: all(covering.cover(taint_of(each)) for each in content.taints))
 
-    def value(self, attribute: Attribute, content: Content) -> Value | None:
-        """Return the value of an attribute that a device has for it, None if it has none.
+    def value(self, constraint: Constraint, content: Content) -> Value | None:
+        """Return the value that a constraint compares of a device that it gets, None if the device has none.
 
         Raises:
             Stop: The attribute is derived, and the expression fails.
         """
-        derived = self.derived.get(attribute.name) if self.derived else None
+        derived = self.derived.get(constraint.name) if self.derived else None
         if derived is None:
-            return attribute.of(content)
+            return constraint.of(content)
         found = derived(content)
         if isinstance(found, str):
-            text = f", request {self.full_name}, derived attribute {attribute.name}: {found}"
+            text = f", request {self.full_name}, derived attribute {constraint.name}: {found}"
             raise Stop(Complaint(self.claim, text))
-        return value_of(found, with_lists=attribute.with_lists)
+        return value_of(found, with_lists=constraint.with_lists)
 
     def takes(self, content: Content) -> Take | None:
         """Return the capacity that it takes of a device, None if it wants a capacity that the device does not have.
@@ -297,15 +289,11 @@ class RequestDemand(NamedTuple):
 
 
 class ClaimDemand(NamedTuple):
-    """The demand of a claim.
-
-    Args:
-        constraints: The kind of each of its constraints, and the attribute that it reads, in order.
-    """
+    """The demand of a claim."""
 
     raw: JSONObject
-    requests: tuple[RequestDemand, ...]
-    constraints: tuple[tuple[type[Constraint], Attribute], ...]
+    requests: Sequence[RequestDemand]
+    constraints: Sequence[Constraint]
 
 
 Check = Complaint | Ask | int
@@ -331,11 +319,12 @@ class Demand:
         self.checks: list[Check] = []
         for index, spec in enumerate(specs):
             try:
-                constraints = spec.get("constraints") or ()
-                requests = [self._request(index, *each, constraints) for each in enumerate(spec.get("requests") or ())]
+                requests = [self._request(index, *each) for each in enumerate(spec.get("requests") or ())]
                 self.checks.append(index)
-                made = [self._constraint(index, *each) for each in enumerate(constraints)]
-                self.claims.append(ClaimDemand(spec, tuple(requests), tuple(made)))
+                constraints = [self._constraint(index, *each) for each in enumerate(spec.get("constraints") or ())]
+                for ask in (ask for request in requests for ask in request.asks):
+                    ask.constraints = [each for each in constraints if each.is_about(ask)]
+                self.claims.append(ClaimDemand(spec, requests, constraints))
             except Stop as stop:
                 self.checks.append(stop.complaint)
                 break
@@ -345,15 +334,15 @@ class Demand:
             self.order += [*claim.requests, None]
         self.asks: Sequence[Ask] = [ask for request in self.order if request is not None for ask in request.asks]
         asks, numbers = self.asks, dict[Hashable, int]()
-        attributes = [attribute for claim in self.claims for _, attribute in claim.constraints]
-        self._number = by_content(lambda each: numbers.setdefault(_behaviour(each, asks, attributes), len(numbers)))
+        every = [each for claim in self.claims for each in claim.constraints]
+        self._number = by_content(lambda each: numbers.setdefault(_behaviour(each, asks, every), len(numbers)))
 
     def behaviours(self, devices: Sequence[Device]) -> tuple[int, ...]:
         """Return a number for each device, which is the same for devices that no request can tell apart."""
         number = self._number
         return tuple([number(device.content) for device in devices])
 
-    def _request(self, claim: int, place: int, raw: JSONObject, constraints: Sequence[JSONObject]) -> RequestDemand:
+    def _request(self, claim: int, place: int, raw: JSONObject) -> RequestDemand:
         name, alternatives = raw.get("name", ""), raw.get("firstAvailable") or ()
         features, variant = self._variant.features, self._variant
         if alternatives and not features.PrioritizedList:
@@ -370,28 +359,14 @@ class Demand:
                     raise Stop(Complaint(claim, f", {subject}: {disabled}"))
         asks, parent = [], name if alternatives else None
         for number, each in enumerate(alternatives or [{**exactly, "name": name}]):
-            ask = self._ask(each, claim, place, parent=parent, alternative=number, constraints=constraints)
-            asks.append(ask)
-            self.checks.append(ask)
+            asks.append(self._ask(each, claim, place, parent, number))
+            self.checks.append(asks[-1])
         return RequestDemand(tuple(asks), bool(alternatives))
 
-    def _ask(
-        self,
-        raw: JSONObject,
-        claim: int,
-        place: int,
-        *,
-        parent: str | None,
-        alternative: int,
-        constraints: Sequence[JSONObject],
-    ) -> Ask:
-        name, features = raw.get("name", ""), self._variant.features
-        selectors, class_name, mode = (
-            raw.get("selectors") or (),
-            raw.get("deviceClassName"),
-            raw.get("allocationMode", EXACT),
-        )
-        why = ""
+    def _ask(self, raw: JSONObject, claim: int, place: int, parent: str | None, alternative: int) -> Ask:
+        name, features, why = raw.get("name", ""), self._variant.features, ""
+        selectors, class_name = raw.get("selectors") or (), raw.get("deviceClassName")
+        mode = raw.get("allocationMode", EXACT)
         empty = next((number for number, each in enumerate(selectors) if each.get("cel") is None), None)
         class_ = self._classes.get(class_name or "")
         if empty is not None:
@@ -409,7 +384,6 @@ class Demand:
             raise Stop(Complaint(claim, f", request {name}{why}"))
         if mode == EXACT and raw.get("count", 1) < 0:
             raise ValueError(f"request {name}: a negative count, on which the scheduler panics")
-        names = {parent or name, f"{parent}/{name}" if parent else name}
         derived = (raw.get("derivedAttributes") or ()) if features.DerivedAttributes else ()
         derivation = self._selectors.derivation
         return Ask(
@@ -420,11 +394,6 @@ class Demand:
             alternative,
             class_,
             self._selectors.chooser((class_.get("spec") or {}).get("selectors") or (), selectors),
-            tuple(
-                index
-                for index, each in enumerate(constraints)
-                if not each.get("requests") or not names.isdisjoint(each["requests"])
-            ),
             {
                 each.get("name", ""): by_content(partial(_derived, *derivation(each.get("expression", ""))))
                 for each in derived
@@ -432,20 +401,20 @@ class Demand:
             self._variant,
         )
 
-    def _constraint(self, claim: int, number: int, raw: JSONObject) -> tuple[type[Constraint], Attribute]:
-        with_lists, distinct = self._variant.features.ListTypeAttributes, raw.get("distinctAttribute")
-        if raw.get("matchAttribute") is not None:
-            return Match, Attribute(raw["matchAttribute"], with_lists=with_lists)
-        if distinct is not None and self._variant.knows_capacity:
-            attribute = Attribute(distinct, with_lists=with_lists)
+    def _constraint(self, claim: int, number: int, raw: JSONObject) -> Constraint:
+        with_lists, requests = self._variant.features.ListTypeAttributes, raw.get("requests") or ()
+        if (name := raw.get("matchAttribute")) is not None:
+            return Match(name, requests, with_lists=with_lists)
+        if (name := raw.get("distinctAttribute")) is not None and self._variant.knows_capacity:
             if self._variant.compares_all:
-                return Distinct, attribute
-            compares_values = with_lists or self._variant.compares_values
-            return DistinctRequests if compares_values else DistinctDevices, attribute
+                return Distinct(name, requests, with_lists=with_lists)
+            made = DistinctRequests(name, requests, with_lists=with_lists)
+            made.compares_devices = not (with_lists or self._variant.compares_values)
+            return made
         raise Stop(Complaint(claim, f", constraint #{number}: empty constraint (unsupported constraint type?)"))
 
 
-def _behaviour(content: Content, asks: Sequence[Ask], attributes: Sequence[Attribute]) -> Hashable:
+def _behaviour(content: Content, asks: Sequence[Ask], constraints: Sequence[Constraint]) -> Hashable:
     """Return all by which requests tell a device from others."""
     return (
         content.is_shared,
@@ -455,7 +424,7 @@ def _behaviour(content: Content, asks: Sequence[Ask], attributes: Sequence[Attri
         content.capacity_index,
         tuple(content.consumes.items()),
         tuple([(ask.chooser.choose(content), ask.tolerates(content)) for ask in asks]),
-        tuple([attribute.of(content) for attribute in attributes]),
+        tuple([each.of(content) for each in constraints]),
         content.index if any(ask.derived for ask in asks) else None,
         content.driver if any(ask.qualifies_capacity for ask in asks) else None,
     )

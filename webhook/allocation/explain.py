@@ -11,11 +11,9 @@ from typing import Final
 from webhook.allocation.capacity import Lack, lack_of_capacity
 from webhook.allocation.demand import (
     Ask,
-    Attribute,
     Constraint,
-    Demand,
     Distinct,
-    DistinctDevices,
+    DistinctRequests,
     Match,
     Stop,
     Value,
@@ -23,6 +21,7 @@ from webhook.allocation.demand import (
 from webhook.allocation.devices import Content, Device, quantity_text
 from webhook.allocation.pools import Available, NodeView, Unused
 from webhook.allocation.search import Common, Key, connected
+from webhook.grouping import by_key
 from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
@@ -124,7 +123,6 @@ class Funnel:
     def __init__(
         self,
         names: Sequence[str],
-        demand: Demand,
         ask: Ask,
         view: NodeView,
         *,
@@ -137,8 +135,6 @@ class Funnel:
         """The claim, as namespace/name, and the request; for an alternative, ``request/subrequest``."""
         self.wanted = None if ask.is_all else ask.count
         """The number of devices that it wants; None for all."""
-        self.constraints = demand.claims[ask.claim].constraints
-        """The constraints of the claim."""
         self._common = Common(view) if view.variant.features.CompatibilityGroups else None
         if (ask, key) not in known:
             looks = map(self._looks, range(len(view.devices)))
@@ -187,10 +183,9 @@ class Funnel:
         return min(map(self._most, self.ask.constraints), default=None)
 
     @cached_property
-    def strictest(self) -> tuple[type[Constraint], Attribute] | None:
+    def strictest(self) -> Constraint | None:
         """The constraint that allows the fewest devices together; None without constraints."""
-        place = min(self.ask.constraints, key=self._most, default=None)
-        return None if place is None else self.constraints[place]
+        return min(self.ask.constraints, key=self._most, default=None)
 
     @property
     def is_met(self) -> bool:
@@ -239,10 +234,8 @@ class Funnel:
         elif why in {"capacity", "counters"}:
             lacks = (self._lacks_capacity if why == "capacity" else self._lacks_counters)(index)
             text = "; ".join(each.text for each in lacks)
-        elif not why:
-            compared = (self.constraints[number][1] for number in self.ask.constraints)
-            if lacking := next((each.name for each in compared if self.value(each, index) is None), ""):
-                why, text = "constraint", f"attribute {lacking}, which a constraint compares, is not published"
+        elif not why and (without := [each for each in self.ask.constraints if self.value(each, index) is None]):
+            why, text = "constraint", f"attribute {without[0].name}, which a constraint compares, is not published"
         taints = tuple(self.ask.untolerated(device.content)) if why == "taint" else ()
         return Reason(device, why, step, text, self._holders(index, why), lacks, taints, selector)
 
@@ -302,16 +295,15 @@ class Funnel:
             return (Lack("the pool's counters are overdrawn"),)
         return tuple(found)
 
-    def _most(self, number: int) -> int:
+    def _most(self, constraint: Constraint) -> int:
         """Return how many of the devices a constraint allows together, at most."""
-        kind, attribute = self.constraints[number]
-        values = [each for index in self.places if (each := self.value(attribute, index)) is not None]
+        values = [each for index in self.places if (each := self.value(constraint, index)) is not None]
         alike = Counter(chain.from_iterable(each or (None,) for each in values))
-        distinct = min(len(values), len(alike)) if kind is Distinct else len(values)
-        if kind is DistinctDevices or (kind is not Match and len(values) > _COMPARED_MAX):
-            return distinct
-        if kind is Match:
+        if isinstance(constraint, Match):
             return max((1 if value is None else count for value, count in alike.items()), default=0)
+        distinct = min(len(values), len(alike)) if isinstance(constraint, Distinct) else len(values)
+        if len(values) > _COMPARED_MAX or (isinstance(constraint, DistinctRequests) and constraint.compares_devices):
+            return distinct
         if not self.view.variant.is_sorted:
             largest = max(alike.values(), default=0)
             return min(len(values), 2 * (len(values) - largest) + 1)
@@ -322,10 +314,10 @@ class Funnel:
             chains.append(1 + max(before, default=0))
         return min(distinct, max(chains, default=0))
 
-    def value(self, attribute: Attribute, index: int) -> Value | None:
-        """Return the value that a device has of an attribute; None if it has none, or the expression of it fails."""
+    def value(self, constraint: Constraint, index: int) -> Value | None:
+        """Return the value that a constraint compares; None if a device has none, or the expression of it fails."""
         try:
-            return self.ask.value(attribute, self.content(index))
+            return self.ask.value(constraint, self.content(index))
         except Stop:
             return None
 
@@ -371,42 +363,34 @@ def conflict(funnels: Sequence[Funnel], title: Title) -> Conflict:
 
 def spread(funnel: Funnel) -> str:
     """Return the values that the devices left have of the attribute of the strictest constraint; empty without any."""
-    if funnel.strictest is None:
-        return ""
-    _, attribute = funnel.strictest
-    return f"{attribute.name} is {_listed(_values(attribute, funnel))}"
+    compared = funnel.strictest
+    return f"{compared.name} is {_listed(_values(compared, funnel))}" if compared else ""
 
 
 def constraint(funnel: Funnel) -> str:
     """Return the strictest constraint of a request, such as ``the same model``; empty without any."""
-    if funnel.strictest is None:
-        return ""
-    kind, attribute = funnel.strictest
-    return f"{'the same' if issubclass(kind, Match) else 'different'} {attribute.name}"
+    compared = funnel.strictest
+    return f"{'the same' if isinstance(compared, Match) else 'different'} {compared.name}" if compared else ""
 
 
 def _of_constraints(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
     """Look for constraints that no choice of devices satisfies for all requests that they are about."""
-    concerned: dict[tuple[int, int], list[Funnel]] = {}
-    for each in funnels:
-        for number in each.ask.constraints:
-            concerned.setdefault((each.ask.claim, number), []).append(each)
-    for (_, number), about in concerned.items():
+    concerned = by_key((compared, each) for each in funnels for compared in each.ask.constraints)
+    for compared, about in concerned.items():
         if len(about) == 1:
             continue
-        kind, attribute = about[0].constraints[number]
-        found = [_values(attribute, each) for each in about]
-        if issubclass(kind, Match):
+        found = [_values(compared, each) for each in about]
+        if isinstance(compared, Match):
             if not any(map(partial(_have_enough, found, about), found[0])):
                 pairs = zip(found, about, strict=True)
                 every = {value for each in found for value in each}
                 left = "; ".join(f"{title(funnel)} has {_listed(each, every)}" for each, funnel in pairs)
-                yield Conflict(f"the devices left have no {attribute.name} in common", left)
+                yield Conflict(f"the devices left have no {compared.name} in common", left)
         else:
             values = {value for each in found for value in each}
-            if len(values) < len(about) and not (attribute.with_lists and any(values)):
+            if len(values) < len(about) and not (compared.with_lists and any(values)):
                 left = f"the devices left have {_listed(values)}"
-                yield Conflict(f"{_joined(about, title)} want different {attribute.name}, and {left}")
+                yield Conflict(f"{_joined(about, title)} want different {compared.name}, and {left}")
 
 
 def _have_enough(found: Sequence[Mapping[Value, int]], funnels: Sequence[Funnel], wanted: Value) -> bool:
@@ -415,9 +399,9 @@ def _have_enough(found: Sequence[Mapping[Value, int]], funnels: Sequence[Funnel]
     return all(count >= funnel.least for count, funnel in zip(counts, funnels, strict=True))
 
 
-def _values(attribute: Attribute, funnel: Funnel) -> dict[Value, int]:
-    """Count the devices left for a request by their value of an attribute."""
-    known = (funnel.value(attribute, index) for index in funnel.places)
+def _values(constraint: Constraint, funnel: Funnel) -> dict[Value, int]:
+    """Count the devices left for a request by the value that a constraint compares."""
+    known = (funnel.value(constraint, index) for index in funnel.places)
     return Counter(value for value in known if value is not None)
 
 

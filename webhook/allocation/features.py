@@ -38,7 +38,7 @@ _UNDOES_SINCE: Final = (36, 3)
 """From this patch release on, rejected devices leave nothing behind."""
 _DRAWS_FOR_SHARES_SINCE: Final = (36, 2)
 """From this patch release on, devices that claims share draw on counters."""
-_CRASHES_UNTIL: Final = {35: 6, 36: 2}
+CRASHES_UNTIL: Final = {35: 6, 36: 2}
 """The patch releases of releases from which all devices may be wanted of those that consume counters."""
 _SORTED_SINCE: Final = 36
 """From this release on, pools and slices are tried by name; before, in the order of Go's maps."""
@@ -129,7 +129,7 @@ class Implementation:
         """
         self.draws_for_shares = (release, patch) >= _DRAWS_FOR_SHARES_SINCE
         """Whether devices that claims share draw on counters; before, only devices in use as a whole did."""
-        self.crashes_for_all = patch < _CRASHES_UNTIL.get(release, 0)
+        self.crashes_for_all = patch < CRASHES_UNTIL.get(release, 0)
         """Whether it crashes for a request for all devices when it comes to the counters of one."""
         self.undoes_all = (release, patch) >= _UNDOES_SINCE
         """Whether a device that is rejected or given back leaves nothing behind.

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take
-from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Distinct, Match, Stop
+from webhook.allocation.demand import LIMIT, Ask, Complaint, Constraint, Demand, DistinctRequests, Match, Stop
 from webhook.allocation.pools import Available, NodeView
 from webhook.allocation.selecting import Chooser, SelectorFault
 from webhook.budget import check_deadline
@@ -36,83 +36,21 @@ Key = tuple[int, str, str]
 
 
 class CounterGroup(NamedTuple):
-    """Devices that draw on the same counters.
+    """Devices that draw on the same counters, such as the partitions of a GPU.
 
     Args:
         members: Their places among the node's devices, ascending.
-        left: The amounts left of their counters before the search.
+        bits: The same as a bit set.
+        left: The amounts left of their counters before the search, by the names under which a search counts these.
         consumes: The amounts that each member consumes; counters by their places in ``left``.
         is_overdrawn: Whether upstream finds no counters left in their pool at all.
     """
 
-    members: tuple[int, ...]
-    left: tuple[int, ...]
-    consumes: tuple[Mapping[int, int], ...]
+    members: Sequence[int]
+    bits: int
+    left: Mapping[tuple[str, tuple[str, str]], int]
+    consumes: tuple[tuple[tuple[int, int], ...], ...]
     is_overdrawn: bool
-
-
-class Counters:
-    """The counters of a node's devices.
-
-    Args:
-        available: Returns what is left of the counters of a pool, by its place.
-        work: Counts the devices looked at, and ends a search that looks at too many; this bounds the memory, too.
-    """
-
-    def __init__(self, view: NodeView, available: Callable[[int], Available], work: Callable[[int], None]) -> None:
-        self._work = work
-        keys_of: dict[int, list[Key]] = {}
-        for index, device in enumerate(view.devices):
-            if device.content.consumes:
-                pool = view.pool_of[index]
-                known = available(pool).counters  # perhaps another driver's, if its pool has the same name
-                keys = [(pool, *key) for key in device.content.consumes if key in known]
-                if keys:
-                    keys_of[index] = keys
-        self.groups: list[CounterGroup] = []
-        self.group_of: dict[int, int] = {}
-        """The group of each device that has one."""
-        self._rests: dict[tuple[int, tuple[int, ...]], tuple[tuple[int, ...], int]] = {}
-        for members in connected(keys_of):
-            places: dict[Key, int] = {}
-            for index in members:
-                for key in keys_of[index]:
-                    places.setdefault(key, len(places))
-            counters = available(view.pool_of[members[0]])
-            left = tuple(counters.counters[key[1:]] for key in places)
-            contents = {index: view.devices[index].content for index in members}
-            consumes = [{places[key]: contents[index].consumes[key[1:]] for key in keys_of[index]} for index in members]
-            self.group_of |= dict.fromkeys(members, len(self.groups))
-            self.groups.append(CounterGroup(tuple(members), left, tuple(consumes), counters.is_overdrawn))
-
-    def picked(self, devices: Iterable[int]) -> dict[int, tuple[int, ...]]:
-        """Return the devices picked from each group, without groups that have none."""
-        found: defaultdict[int, list[int]] = defaultdict(list)
-        for index in devices:
-            group = self.group_of.get(index)
-            if group is not None:
-                found[group].append(index)
-        return {group: tuple(sorted(each)) for group, each in found.items()}
-
-    def rest(self, number: int, picked: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-        """Return the amounts left of a group's counters, and the devices that no longer fit, as a bit set of places.
-
-        Args:
-            picked: The devices picked from it, ascending.
-        """
-        found = self._rests.get((number, picked))
-        if found is None:
-            group = self.groups[number]
-            self._work(len(group.members) + len(group.left))
-            left, unfit = list(group.left), 0
-            for index, consumed in zip(group.members, group.consumes, strict=True):
-                for place, amount in consumed.items() if index in picked else ():
-                    left[place] -= amount
-            for index, consumed in zip(group.members, group.consumes, strict=True):
-                if group.is_overdrawn or any(amount > left[place] for place, amount in consumed.items()):
-                    unfit |= 1 << index
-            found = self._rests[number, picked] = tuple(left), unfit
-        return found
 
 
 def connected(keys_of: Mapping[int, Collection[Key]]) -> Collection[list[int]]:
@@ -194,7 +132,8 @@ class Memories:
         work: Callable[[int], None],
     ) -> None:
         self._available, self._work = available, work
-        self._groups: dict[tuple[int, tuple[int, ...], int, int], int] = {}
+        self._kinds: dict[tuple[int, int, int, int], int] = {}
+        """The numbers of groups, by their place, the devices picked, the start among their members, and the request."""
         self._others: dict[int, bool] = {}
         self._demand, self._view, self._state = demand, view, state
         self.known: dict[Hashable, Memory] = {}
@@ -218,24 +157,52 @@ class Memories:
         return memory
 
     @cached_property
-    def _counters(self) -> Counters | None:
-        """The devices in groups that share counters, such as the partitions of a GPU; None if groups are not alike.
+    def _groups(self) -> Sequence[CounterGroup]:
+        """The groups of devices that share counters; none if groups may not be alike, although counters are.
 
         Neither the scope of counters nor the devices of requests for all devices may matter. A device that no longer
         fits is ruled out then, unless there are faults: upstream checks counters after selectors.
         """
         view, asks = self._view, self._demand.asks
         if self.leaves_traces or self._has_admins or any(ask.is_all for ask in asks):
-            return None
+            return ()
         if not view.consumes or not view.variant.features.PartitionableDevices:
-            return None
+            return ()
         if len({pool.scope for pool in view.pools}) < len(view.pools):
-            return None
+            return ()
         for device in view.devices:
             choices = (ask.chooser.choose(device.content) for ask in asks)
             if device.content.is_shared or any(isinstance(choice, SelectorFault) for choice in choices):
-                return None
-        return Counters(view, self._available, self._work)
+                return ()
+        keys_of: dict[int, list[Key]] = {}
+        for index, device in enumerate(view.devices):
+            if device.content.consumes:
+                pool = view.pool_of[index]
+                known = self._available(pool).counters
+                if keys := [(pool, *key) for key in device.content.consumes if key in known]:
+                    keys_of[index] = keys
+        return [self._group(members, keys_of) for members in connected(keys_of)]
+
+    def _group(self, members: Sequence[int], keys_of: Mapping[int, Sequence[Key]]) -> CounterGroup:
+        view = self._view
+        pool = view.pool_of[members[0]]
+        available = self._available(pool)
+        places: dict[tuple[str, str], int] = {}
+        for _, *key in (key for index in members for key in keys_of[index]):
+            places.setdefault((key[0], key[1]), len(places))
+        consumes = [view.devices[index].content.consumes.items() for index in members]
+        return CounterGroup(
+            members,
+            sum(1 << index for index in members),
+            {(view.pools[pool].scope, key): available.counters[key] for key in places},
+            tuple([tuple([(places[key], amount) for key, amount in each if key in places]) for each in consumes]),
+            available.is_overdrawn,
+        )
+
+    @cached_property
+    def _grouped(self) -> int:
+        """The devices in groups, as a bit set of places."""
+        return sum(group.bits for group in self._groups)
 
     @property
     def is_worthwhile(self) -> bool:
@@ -257,10 +224,9 @@ class Memories:
             used = tuple(sorted((number, pick.device) for number, each in enumerate(picks) for pick in each))
             return place, used, state.save()
         now, later = self._classes_at(place.position), self._classes_at(place.position + 1)
-        counters = self._counters
-        grouped: Mapping[int, int] = {} if counters is None else counters.group_of
+        grouped = self._grouped
         # A device may be used by one claim and, for its administrator, by others.
-        by_claim = {pick.device: False for each in picks for pick in each if pick.device not in grouped}
+        by_claim = {pick.device: False for each in picks for pick in each if not grouped >> pick.device & 1}
         if self._has_admins:
             by_claim.update({pick.device: True for pick in picks[claim]})
         alike = []
@@ -272,41 +238,35 @@ class Memories:
                 taken = () if shares is None else tuple(sorted(shares.items()))
                 alike.append((class_, is_ahead, is_by_claim, taken))
         alike.sort()
-        kinds = self._demand.claims[claim].constraints
-        constraints = tuple(
-            [kind.compared(each) for (kind, _), each in zip(kinds, state.constraints[claim], strict=True)]
-        )
-        if counters is None:
-            return place, len(picks[claim]), tuple(alike), constraints, state.consumed
-        groups = self._by_group(place.start, counters, now, later, place.position)
+        constraints = tuple([each.compared(state.constraints[each]) for each in self._demand.claims[claim].constraints])
+        if not grouped:
+            return place, len(picks[claim]), tuple(alike), constraints, state.taken
+        groups = self._by_group(place.start, now, later, place.position)
         has_others = self._others.get(place.position)
         if has_others is None:  # requests from here on want a device outside the groups
-            outside = (class_ for index, class_ in enumerate(now) if index not in grouped)
+            outside = (class_ for index, class_ in enumerate(now) if not grouped >> index & 1)
             has_others = self._others[place.position] = any(class_ is not None for class_ in outside)
-        return place if has_others else place._replace(start=0), len(picks[claim]), tuple(alike), groups
+        return place if has_others else place._replace(start=0), len(picks[claim]), tuple(alike), constraints, groups
 
-    def _by_group(
-        self, start: int, counters: Counters, now: Sequence[int | None], later: Sequence[int | None], position: int
-    ) -> Hashable:
+    def _by_group(self, start: int, now: Sequence[int | None], later: Sequence[int | None], position: int) -> Hashable:
         """Return a number for each group of devices that share counters; groups with the same rest share a number."""
-        picked = counters.picked(pick.device for picks in self._state.picks for pick in picks)
-        found = []
-        for number, group in enumerate(counters.groups):
+        used, consumed, found = self._state.used, self._state.consumed, []
+        for number, group in enumerate(self._groups):
             first = bisect_left(group.members, start)
-            key = number, picked.get(number, ()), first, position
-            kind = self._groups.get(key)
+            key = number, used & group.bits, first, position
+            kind = self._kinds.get(key)
             if kind is None:
-                left, unfit = counters.rest(*key[:2])
-                out = unfit | self._view.taken
-                alike = [
-                    None if out >> index & 1 or index in key[1] else (later if place < first else now)[index]
-                    for place, index in enumerate(group.members)
-                ]
+                self._work(len(group.members) + len(group.left))
+                out = used | self._view.taken
+                left = tuple([amount - consumed.get(counter, 0) for counter, amount in group.left.items()])
+                alike = []
+                for place, (index, draw) in enumerate(zip(group.members, group.consumes, strict=True)):
+                    fits = not group.is_overdrawn and all(amount <= left[counter] for counter, amount in draw)
+                    alike.append((later if place < first else now)[index] if fits and not out >> index & 1 else None)
                 kind = -1
                 if any(each is not None for each in alike):
-                    consumes = tuple([tuple(each.items()) for each in group.consumes])
-                    kind = self._numbers.setdefault((consumes, left, tuple(alike)), len(self._numbers))
-                self._groups[key] = kind
+                    kind = self._numbers.setdefault((group.consumes, left, tuple(alike)), len(self._numbers))
+                self._kinds[key] = kind
             found.append(kind)
         return tuple(sorted(found))
 
@@ -341,18 +301,13 @@ class Memories:
                     and (
                         choice,
                         ask.tolerates(content),
-                        ask.takes(content) is not None
-                        and tuple(
-                            [self._demand.claims[ask.claim].constraints[n][1].of(content) for n in ask.constraints]
-                        ),
+                        ask.takes(content) is not None and tuple([each.of(content) for each in ask.constraints]),
                     )
                     for ask, choice in zip(asks, choices, strict=True)
                 ]
             ),
             content.index if content.is_shared or content.capacity else None,
-            (view.pool_of[index], tuple(content.consumes.items()))
-            if content.consumes and self._counters is None
-            else None,
+            (view.pool_of[index], tuple(content.consumes.items())) if content.consumes and not self._grouped else None,
             view.matches and view.matches[index],
             # How far upstream gets with all devices depends on the first of them that is in use.
             index if any(ask.is_all and choice for ask, choice in zip(asks, choices, strict=True)) else None,
@@ -373,14 +328,16 @@ def leaves_traces(demand: Demand, view: NodeView) -> bool:
     """Tell whether undoing a device may leave traces, so that it matters which device was tried before."""
     features, asks = view.variant.features, demand.asks
     for ask in asks:
+        is_several = ask.is_all or ask.count > 1
+        loose = [
+            each
+            for each in ask.constraints
+            if (isinstance(each, Match) and each.with_lists) or (isinstance(each, DistinctRequests) and is_several)
+        ]
         # The first of them in use decides whether upstream reaches a constraint before it; an expression that fails
         # is not reached before a constraint reads the attribute that it derives.
-        if (ask.is_all and ask.constraints) or ask.derived:
+        if loose or (ask.is_all and ask.constraints) or ask.derived:
             return True
-        for number in ask.constraints:
-            kind, attribute = demand.claims[ask.claim].constraints[number]
-            if kind is not Distinct and (attribute.with_lists if kind is Match else ask.is_all or ask.count > 1):
-                return True
     shares = features.ConsumableCapacity and any(device.content.is_shared for device in view.devices)
     if shares and any(ask.is_all for ask in asks):
         return True
@@ -508,21 +465,23 @@ class State:
         self._features = view.variant.features
         self._undoes_all = view.variant.undoes_all
         self.picks: list[list[Pick]] = [[] for _ in demand.claims]
-        self.constraints = [[kind.start for kind, _ in claim.constraints] for claim in demand.claims]
-        """The states of the constraints, by claim."""
-        self._used = 0
+        self.constraints: dict[Constraint, Any] = {
+            each: each.start for claim in demand.claims for each in claim.constraints
+        }
+        """The states of the constraints."""
+        self.used = 0
         """The devices allocated by this search, as a bit set of places."""
         self._used_by = [0] * len(demand.claims)
         """The same by claim."""
         self.shares: dict[int, dict[str, int]] = {}
         """The amounts taken of shared devices, by place and capacity."""
-        self._consumed: dict[tuple[str, tuple[str, str]], int] = {}
+        self.consumed: dict[tuple[str, tuple[str, str]], int] = {}
         """The counters taken, by the pool's name, as upstream keeps them: whatever its driver."""
         self._common = Common(view) if self._features.CompatibilityGroups and view.consumes else None
 
     def blocked(self, ask: Ask) -> int:
         """Return the devices that are in use for a request, as a bit set of places."""
-        return self._used_by[ask.claim] if ask.is_admin else self._view.taken | self._used
+        return self._used_by[ask.claim] if ask.is_admin else self._view.taken | self.used
 
     def has_capacity(self, ask: Ask, index: int, *, is_unused: bool = False) -> bool:
         """Tell whether a device has the capacity left that a request wants (``CmpRequestOverCapacity``).
@@ -555,10 +514,10 @@ class State:
             self._reject(index, draw)
             return None
         take = None
-        is_first, used = index not in self.shares, self._used
+        is_first, used = index not in self.shares, self.used
         if not is_shared:
             self._used_by[ask.claim] |= 1 << index
-            self._used |= 1 << index
+            self.used |= 1 << index
         else:
             if ask.is_all and not self.has_capacity(ask, index):
                 if self._undoes_all:
@@ -611,7 +570,7 @@ class State:
         self._restore_groups(pick.draw)
         self._release_constraints(ask, ask.constraints)
         self._used_by[ask.claim] &= ~(1 << index)
-        self._used = pick.used
+        self.used = pick.used
         if pick.take is None:
             if self._view.devices[index].content.consumes:
                 self._release(index)
@@ -637,20 +596,16 @@ class State:
         if draw.groups is not None and self._common is not None:
             self._common.common |= draw.groups
 
-    def _release_constraints(self, ask: Ask, numbers: Iterable[int]) -> None:
-        states, constraints = self.constraints[ask.claim], self._demand.claims[ask.claim].constraints
-        for number in numbers:
-            states[number] = constraints[number][0].remove(states[number], ask.base)
+    def _release_constraints(self, ask: Ask, constraints: Iterable[Constraint]) -> None:
+        for each in constraints:
+            self.constraints[each] = each.remove(self.constraints[each], ask.base)
 
     def _constrain(self, ask: Ask, index: int) -> bool:
-        content = self._view.devices[index].content
-        states, constraints = self.constraints[ask.claim], self._demand.claims[ask.claim].constraints
-        for count, number in enumerate(ask.constraints):
-            kind, attribute = constraints[number]
-            value = ask.value(attribute, content)
-            after = kind.add(states[number], ask.base, value, index, with_lists=attribute.with_lists)
+        content, states = self._view.devices[index].content, self.constraints
+        for count, each in enumerate(ask.constraints):
+            after = each.add(states[each], ask.base, ask.value(each, content), index)
             if after is not None:
-                states[number] = after
+                states[each] = after
                 continue
             if ask.is_all:
                 text = f", request {ask.name}: cannot add device "
@@ -662,7 +617,7 @@ class State:
 
     def _consume(self, index: int) -> bool:
         """Take counters for a device, if they are left."""
-        view, consumed = self._view, self._consumed
+        view, consumed = self._view, self.consumed
         pool = view.pool_of[index]
         left = self._available(pool)
         name = view.pools[pool].scope
@@ -677,20 +632,20 @@ class State:
     def _release(self, index: int) -> None:
         name = self._view.pools[self._view.pool_of[index]].scope
         for key, amount in self._view.devices[index].content.consumes.items():
-            self._consumed[name, key] = self._consumed.get((name, key), 0) - amount
+            self.consumed[name, key] = self.consumed.get((name, key), 0) - amount
 
     # -- what memories are made of
 
     @property
-    def consumed(self) -> tuple[Hashable, ...]:
-        """The counters taken."""
-        return tuple(sorted(each for each in self._consumed.items() if each[1]))
+    def taken(self) -> tuple[Hashable, ...]:
+        """The counters taken, in order."""
+        return tuple(sorted(each for each in self.consumed.items() if each[1]))
 
     def save(self) -> Any:
         """Return everything that an undone device can leave behind, for `restore`."""
         return (
-            tuple(map(tuple, self.constraints)),
-            self.consumed,
+            tuple(self.constraints.values()),
+            self.taken,
             tuple((index, tuple(sorted(shares.items()))) for index, shares in sorted(self.shares.items())),
             None if self._common is None else self._common.state,
         )
@@ -698,8 +653,8 @@ class State:
     def restore(self, saved: Any) -> None:
         """Restore a saved state, except for the devices."""
         constraints, consumed, shares, common = saved
-        self.constraints = [list(states) for states in constraints]
-        self._consumed = dict(consumed)
+        self.constraints = dict(zip(self.constraints, constraints, strict=True))
+        self.consumed = dict(consumed)
         self.shares = {index: dict(amounts) for index, amounts in shares}
         if self._common is not None:
             self._common.common = dict(common)

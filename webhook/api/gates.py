@@ -73,6 +73,7 @@ GATES: Mapping[str, Mapping[int, Stage | None]] = {
     "EvictionRequestAPI": {37: _ALPHA},
     "GangScheduling": {35: _ALPHA, 37: None},
     "GenericWorkload": {35: _ALPHA, 37: _BETA_OFF},
+    "HostnameOverride": {34: _ALPHA, 35: _BETA, 37: _LOCKED},
     "PodLevelResources": {32: _ALPHA, 34: _BETA},
     "PodGroupPreemptionPolicy": {37: _ALPHA},
     "TaintTolerationComparisonOperators": {35: _ALPHA},

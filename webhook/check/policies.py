@@ -13,7 +13,7 @@ from webhook.check.expressions import located, position
 from webhook.check.target import POLICY_HINT, runtime_config
 from webhook.documents import STDIN, Document, Unreadable, read
 from webhook.engine.offline import MutatedManifest, Sender
-from webhook.findings import Finding, Origin, by_place, found, unread
+from webhook.findings import Finding, Origin, by_place, code_of, found, unread
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, metadata_of, text
 from webhook.policy.evaluation import policyset
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
@@ -149,7 +149,11 @@ def sound_policies(
         tell(line)
     errors = sum(finding.problem.level == ERROR for finding in policies.findings)
     if errors:
-        raise UsageError(f"{counted(errors, 'error')}: `draguard policy check` has the details", "--policies")
+        raise UsageError(
+            f"{counted(errors, 'error')}: `draguard policy check` has the details",
+            "--policies",
+            code=code_of(policies.findings),
+        )
     return policies
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from webhook.api import gates
-from webhook.api.runtimeconfig import parse
 from webhook.api.versions import DEFAULT, NEWEST, not_known_yet, release_of
 from webhook.configuration.options import Live
 from webhook.release import releases
@@ -196,22 +195,12 @@ def runtime_config(arguments: Namespace) -> dict[str, bool] | None:
     """
     if not arguments.runtime_config:
         return None
-    from webhook.policy.manifest.kinds import versions_of  # few clusters differ from the defaults
+    from webhook.policy.manifest.kinds import runtime_config_of  # few clusters differ from the defaults
 
     try:
-        stated = {key: on for text in arguments.runtime_config for key, on in parse(text).items()}
+        return runtime_config_of(arguments.runtime_config)
     except ValueError as error:
         raise UsageError(str(error), "--runtime-config") from error
-    for key in stated:
-        group, version = key.split("/")[:2]
-        if group == "api":
-            continue
-        if not (versions := versions_of(group)):
-            raise UsageError(f"unknown API group {group}", "--runtime-config")
-        if version not in versions:
-            known = ", ".join(versions)
-            raise UsageError(f"group version {group}/{version} is unknown; {group} has {known}", "--runtime-config")
-    return stated
 
 
 def pod_locations(arguments: Namespace) -> Locations | None:

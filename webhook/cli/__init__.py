@@ -134,7 +134,7 @@ def _run(arguments: Namespace, *, everywhere: bool | None) -> int:
         from webhook.cli.parser import setter  # needed for mistakes only
 
         _complain(arguments, f"{error}{setter(arguments, error.option)}")
-        return USAGE
+        return error.code
     except ModuleNotFoundError as error:
         if not (advice := missing(error)):
             _report_own_failure(arguments)

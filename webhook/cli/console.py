@@ -12,8 +12,8 @@ from typing import Any, Final, TextIO
 from webhook.check.files import check_charts, render_options
 from webhook.documents import STDIN, Piece, Selection
 from webhook.documents.files import only_manifests
-from webhook.findings import INTERNAL, UNREADABLE, Finding
-from webhook.problem import ERROR, WARNING
+from webhook.findings import Finding, code_of
+from webhook.problem import WARNING
 from webhook.report import Style
 from webhook.report import lines as lines_of
 from webhook.report.model import Report
@@ -211,26 +211,10 @@ def wants_colors(arguments: Namespace) -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-OWN_FAILURE = 3
-"""The exit code if draguard itself failed on an object."""
-UNREAD = 2
-"""The exit code if a path cannot be opened, such as one that does not exist."""
-
-
 def exit_code(report: Report, arguments: Namespace) -> int:
     """Return the exit code for a report."""
     code = code_of(report.findings) or (1 if arguments.strict and report.count(WARNING) else 0)
     return 0 if code == 1 and getattr(arguments, "exit_zero", False) else code
-
-
-def code_of(findings: Iterable[Finding]) -> int:
-    """Return the exit code for findings: that of the gravest error, 0 without errors."""
-    errors = [finding for finding in findings if finding.problem.level == ERROR]
-    if any(finding.problem.rule == INTERNAL for finding in errors):
-        return OWN_FAILURE
-    if any(finding.problem.rule == UNREADABLE and not finding.line for finding in errors):
-        return UNREAD
-    return 1 if errors else 0
 
 
 def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = None) -> int:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from webhook.api.versions import release_of
 from webhook.check.suppressing import exclusions
 from webhook.check.target import kubernetes_versions, pod_locations
-from webhook.cli.console import check_changeable, code_of, note_left_out, print_findings, put_out, some_paths
+from webhook.cli.console import check_changeable, note_left_out, print_findings, put_out, some_paths
 from webhook.documents import Document, Selection, parse, read
 from webhook.documents.files import only_manifests
-from webhook.findings import Finding, found, readable
+from webhook.findings import Finding, code_of, found, readable
 from webhook.migration import Migrated, MigrationTarget, migrate
 from webhook.report.diff import outcome
 from webhook.report.text import counted

@@ -12,11 +12,12 @@ from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
 from webhook.api.versions import DEFAULT
 from webhook.check.cluster import read_cluster
-from webhook.cli.console import UNREAD, show_refusals, tell
+from webhook.cli.console import show_refusals, tell
 from webhook.deviceselectors.fleet import Fleet
 from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, text_of
 from webhook.drivers.files import UnusableProfilesError, read_profiles
+from webhook.findings import UNREAD
 from webhook.objects import JSONObject, items, name_of
 from webhook.report.model import Report
 from webhook.report.text import counted

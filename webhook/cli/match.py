@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from webhook.allocation.devices import Catalog
+from webhook.api.judgement import stored
 from webhook.api.templates import pod_template
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import SelectorRefusal, compile_selector
@@ -17,8 +19,6 @@ from webhook.check.files import piped_twice
 from webhook.check.judge import Refusals, refusing
 from webhook.check.target import kubernetes, settings_of
 from webhook.cli.console import (
-    OWN_FAILURE,
-    UNREAD,
     print_findings,
     read_sources,
     show_lines,
@@ -29,7 +29,7 @@ from webhook.cli.console import (
 )
 from webhook.deviceselectors.fleet import ERROR, FALSE, DeviceGroup, Fleet, Query, absent_nodes, rows
 from webhook.documents import Document, Piece, Unreadable
-from webhook.findings import GRAVE, Finding, own_failure
+from webhook.findings import GRAVE, OWN_FAILURE, UNREAD, Finding, own_failure
 from webhook.hints.fields import hint_of
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS, Inventory
@@ -62,7 +62,8 @@ def run(arguments: Namespace) -> int:
     stated, gates = str(settings), dict(settings.stated) or None
     texts: dict[str, list[str]] = {}
     documents = read_sources(arguments, arguments.paths, stated, texts=texts)
-    given = _objects(documents, refusing(documents, inventory, stated, gates), inventory, report)
+    keep = partial(stored, kubernetes=stated, feature_gates=gates)
+    given = _objects(documents, refusing(documents, inventory, stated, gates), keep, inventory, report)
     if code := show_refusals(report, texts):
         return code
     slices = inventory.all("ResourceSlice")
@@ -155,12 +156,16 @@ def _rows(query: Question, fleet: Fleet, not_used: Mapping[int, str]) -> list[De
 
 
 def _objects(
-    documents: Iterable[Piece], refusals: Refusals, inventory: Inventory, report: Report
+    documents: Iterable[Piece],
+    refusals: Refusals,
+    keep: Callable[[JSONObject], JSONObject],
+    inventory: Inventory,
+    report: Report,
 ) -> list[tuple[str, JSONObject]]:
     found = []
 
     def take(document: Document) -> None:
-        known = inventory.take(document.data) if isinstance(document.data, dict) else None
+        known = inventory.take(keep(document.data)) if isinstance(document.data, dict) else None
         if known is not None:
             found.append((document.source, known))
 

@@ -15,7 +15,6 @@ from webhook.check.judge import Namespaces
 from webhook.check.target import kubernetes
 from webhook.cli.console import (
     check_changeable,
-    code_of,
     print_error,
     print_findings,
     put_out,
@@ -25,7 +24,7 @@ from webhook.cli.console import (
 from webhook.documents import Document
 from webhook.edit.rewrite import with_objects
 from webhook.engine import prescheduled
-from webhook.findings import Finding, found, guarded, identity, readable
+from webhook.findings import Finding, code_of, found, guarded, identity, readable
 from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.report.diff import outcome

@@ -11,7 +11,6 @@ from webhook.check.files import piped_twice
 from webhook.check.simulated import Limit, Prepared, answer_all, fitted, prepare, take_names
 from webhook.check.target import kubernetes, settings_of
 from webhook.cli.console import (
-    OWN_FAILURE,
     read_sources,
     show_escaped,
     show_lines,
@@ -20,6 +19,7 @@ from webhook.cli.console import (
     tell,
     wants_colors,
 )
+from webhook.findings import OWN_FAILURE
 from webhook.hints.names import listed
 from webhook.objects import DEFAULT_NAMESPACE, full_name_of, items
 from webhook.report.model import Report

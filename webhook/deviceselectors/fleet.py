@@ -173,6 +173,10 @@ class Fleet:
             for content in group.contents:
                 yield from self._places[content.index]
 
+    def used(self, groups: Iterable[ContentGroup]) -> list[Placed]:
+        """Return the locations of those devices of groups that are used."""
+        return [each for each in self.places(groups) if each.slice.order not in self.unused]
+
     @cached_property
     def unused(self) -> Mapping[int, Flaw]:
         """The slices whose devices are not used, with the reasons, by their order."""

@@ -24,8 +24,8 @@ _ELISION: Final = re.compile(r"(?:^|[ \t])#[ \t]*+(?:\.\.|\u2026)", re.MULTILINE
 def blocks_of(data: bytes) -> bytes:
     """Return the manifests of a Markdown file, with empty lines in place of all else, so that places stay the same.
 
-    Manifests are the blocks of YAML with an ``apiVersion``: others are parts of one. Lines and values of
-    ``...`` become comments.
+    Manifests are the blocks of YAML with an ``apiVersion`` of their own: others are parts of one, such as parameters or
+    owner references. Lines and values of ``...`` become comments.
     """
     try:
         text = decoded(data)
@@ -41,13 +41,21 @@ def blocks_of(data: bytes) -> bytes:
             elif line is not None:
                 lines.append("")
         elif line is None or (line.strip().startswith(fence) and not line.strip().strip(fence[0])):
-            has_objects = is_yaml and any("apiVersion" in each for each in block)
-            lines += ("---", *map(_filled, block)) if has_objects else [""] * (len(block) + 1)
+            is_read = is_yaml and _has_objects(block)
+            lines += ("---", *map(_filled, block)) if is_read else [""] * (len(block) + 1)
             lines += [""] * (line is not None)
             fence = ""
         else:
             block.append(line)
     return "\n".join(lines).encode()
+
+
+def _has_objects(block: list[str]) -> bool:
+    """Tell whether no line of a block stands farther left than one with an ``apiVersion``, or all is within braces."""
+    stated = [each for each in block if each.strip() and not each.lstrip().startswith(("#", "---"))]
+    left = min((len(each) - len(each.lstrip()) for each in stated), default=0)
+    inner = () if stated and stated[0].lstrip().startswith("{") else (" ", "-")
+    return any("apiVersion" in each and not each[left:].startswith(inner) for each in stated)
 
 
 def _filled(line: str) -> str:

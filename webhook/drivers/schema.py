@@ -263,7 +263,8 @@ def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Viol
         near = _meant(given, expected) if isinstance(given, str) else ""
         what = f"write {' or '.join(expected)}"
         hint, fix = renamed(near) if near else Advice(f"{what}: {_BOOLEANS}" if isinstance(given, bool) else what)
-        yield Violation((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
+        unknown = f"{field} {shown(given)} is not known to the driver"
+        yield Violation((field,), _wrong_type({"type": "string"}, given) or unknown, hint, fix=fix)
 
 
 class _Walk:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.judgement import judge
+from webhook.api.judgement import judge, undecodable
 from webhook.api.runtimeconfig import STABLE, is_served, stage_of
 from webhook.api.templates import is_pod_without_claims, makes_pods, pod_template
-from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, is_own, release_of
+from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, is_own, release_of, type_of
 from webhook.objects import mapping
 from webhook.problem import BAD_REQUEST, ERROR, NOT_DECODED, WARNING, WRITE_LIST, Path, Problem, value_at
 from webhook.records import NamedTuple
@@ -86,7 +86,12 @@ def review(
     if not isinstance(obj, dict):
         return Outcome(obj, [])
     known = find(obj.get("apiVersion"), obj.get("kind")) is not None
-    if not known and (problems := _of_list(obj) or judge(obj, kubernetes=kubernetes) or misspelt(obj, kubernetes)):
+    if not known and (
+        problems := _of_list(obj)
+        or judge(obj, kubernetes=kubernetes)
+        or misspelt(obj, kubernetes)
+        or (sender is None and _undecodable(obj, kubernetes))
+    ):
         return Outcome(obj, problems)
     subresource = "" if old is None else subresource
     switched_off = _switched_off(obj, kubernetes, runtime_config)
@@ -240,6 +245,23 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
             return []
         return no_match(obj, release_of(kubernetes) if kubernetes else None)
     return [not_served(version, kind, *renamed(near), at="kind")]
+
+
+def _undecodable(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
+    """List why a quota, or another object that tells of DRA, such as a role or a webhook's, cannot be decoded."""
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    if (
+        not isinstance(version, str)
+        or not isinstance(kind, str)
+        or (kind != "ResourceQuota" and GROUP not in repr(obj))
+    ):
+        return []
+    if type_of(version, kind) is None:
+        return []
+    from webhook.documents.placeholders import has_placeholder  # few objects tell of DRA
+
+    found = undecodable(obj, release_of(kubernetes) if kubernetes else DEFAULT)
+    return [each for each in found if not has_placeholder(obj, each.path)]
 
 
 def _of_list(obj: dict[str, Any]) -> list[Problem]:

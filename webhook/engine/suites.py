@@ -44,7 +44,17 @@ from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet, match,
 from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, Request, request_of
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, GroupVersionKind, Kinds, Resource, kind_in, meant
+from webhook.policy.manifest.kinds import (
+    CONNECTED,
+    EVERY_VERSION,
+    OF_OBJECT,
+    GroupVersionKind,
+    Kinds,
+    Resource,
+    kind_in,
+    meant,
+    runtime_config_of,
+)
 from webhook.policy.manifest.model import EVERYTHING, CompiledValidation, Given, Policy
 from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.coverage import Covered, coverage_of
@@ -57,7 +67,7 @@ from webhook.spelling import nearest, some_of
 CASES: Final = Path(("cases",))
 OBJECTS: Final = Path(("objects",))
 REASONS: Final = ("Invalid", "Forbidden", "RequestEntityTooLarge", "InternalError")
-SUITE_FIELDS: Final = ("kubernetes", "policies", "context", "objects", "cases")
+SUITE_FIELDS: Final = ("kubernetes", "runtimeConfig", "policies", "context", "objects", "cases")
 CASE_FIELDS: Final = (
     *("name", "object", "oldObject", "patch", "operation", "resource", "subresource", "user", "context", "authorizer"),
     "expect",
@@ -220,9 +230,13 @@ def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) 
 
 def _unserved(kind: GroupVersionKind, kinds: Kinds) -> str:
     """Explain why no client can send an object of a kind; empty if one can, or the kind may be another project's."""
-    if kinds.find(kind):
-        return ""
     what = f"{kind.kind} of {kind.api_version} is not served"
+    if kinds.find(kind):
+        return (
+            ""
+            if kind.version in kinds.versions_on(kind)
+            else f"{what}: write {kind.api_version}: true in runtimeConfig"
+        )
     if versions := kinds.versions(kind):
         others = ", ".join(kind._replace(version=each).api_version for each in versions)
         return f"{what} by Kubernetes 1.{kinds.release}, which has it in {others}"
@@ -354,6 +368,19 @@ def release_of_suite(document: Mapping[str, Any]) -> Release:
         raise SuiteError(Path(("kubernetes",)), str(error)) from None
 
 
+def _served_by_suite(document: Mapping[str, Any]) -> Mapping[str, bool]:
+    """Return which API versions the cluster of a suite serves; all, if it does not say."""
+    stated = document.get("runtimeConfig")
+    if stated is None:
+        return EVERY_VERSION
+    where = Path(("runtimeConfig",))
+    flags = (f"{key}={on}".lower() for key, on in map_of(stated, where, ("API versions",)).items())
+    try:
+        return runtime_config_of([*flags])
+    except ValueError as error:
+        raise SuiteError(where, str(error)) from None
+
+
 _SHOWN: Final = 5
 _NOT_ASKED: Final = "does not match the request, or has no binding that does"
 
@@ -476,8 +503,8 @@ def run_suite(
     Raises:
         SuiteError: The suite is malformed, or tests no policy. A malformed case only fails itself.
     """
-    release, base, templates, cases = _read(suite, given, release)
-    policies = load(base, release)
+    release, served, base, templates, cases = _read(suite, given, release)
+    policies = load(base, release, runtime_config=served)
     if any(each.problem.level == ERROR for each in policies.findings):
         return SuiteResult((), (), policies.findings)
     results = []
@@ -492,15 +519,18 @@ def run_suite(
 
 def _read(
     suite: object, given: Iterable[Given | JSONObject], release: Release | None
-) -> tuple[Release, list[Given | JSONObject], dict[str, Any], list[Any]]:
-    """Return a suite's release, the objects of all cases, the named objects, and the cases."""
+) -> tuple[Release, Mapping[str, bool], list[Given | JSONObject], dict[str, Any], list[Any]]:
+    """Return a suite's release, its API versions, the objects of all cases, the named objects, and the cases."""
     document = map_of(suite, Path(), SUITE_FIELDS)
     cases: Any = document.get("cases")
     templates, base = document.get("objects") or {}, [*given]
     errors, minor = SuiteErrors(), release or DEFAULT
+    served: Mapping[str, bool] = EVERY_VERSION
     errors.expect_known(document, Path(), SUITE_FIELDS)
     with errors.collected():
         minor = release_of_suite(document) if release is None else release
+    with errors.collected():
+        served = _served_by_suite(document)
     with errors.collected():
         base += objects_of(document, Path())
     errors.refuse(not isinstance(cases, list), CASES, "a suite has a list of cases")
@@ -512,7 +542,7 @@ def _read(
     if not any(is_policy(each.object if isinstance(each, Given) else each) for each in every):
         text = "no policy to test here: put the suite beside policies, or list their files in its policies"
         raise SuiteError(Path(), text)
-    return minor, base, templates, cases
+    return minor, served, base, templates, cases
 
 
 def _name_of(case: object, where: Path) -> str:
@@ -533,7 +563,7 @@ def _run_case(
             expected = expected_of(fields.get("expect"), where / "expect")
         with errors.collected():
             if context := objects_of(fields, where):
-                policies = load([*context, *base], policies.release)
+                policies = load([*context, *base], policies.release, runtime_config=policies.kinds.runtime_config)
                 errors.found += (_unusable(each, where / "context") for each in policies.errors)
         sent = Sent.of(fields, where, policies, templates, errors)
         request, verdict = sent.request, evaluate(sent.request, policies, sent.authorizer)

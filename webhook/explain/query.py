@@ -302,6 +302,10 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 """A value, which may look like a field."""
 _NOT_DECODED: Final = re.compile(r'\b(\w+) in version "([\w./-]+)" cannot be handled as a ')
 _IN_GO: Final = re.compile(r'unknown field "([^"]+)"|Go struct field \w+\.([\w.]+) of type ')
+_OF_SCHEMA: Final = re.compile(
+    r"at '/([^']*)': additional properties '([^']+)'|\bValidationError\(\w+\.([^)]+)\): unknown field \"([^\"]+)\""
+)
+"""An unknown field, as kubeconform and kubectl's own validation say it."""
 _TYPED: Final = re.compile(r"\bfailed to create typed patch object \([^;()]*; /?([\w./-]+), Kind=(\w+)\)")
 """What server-side apply cannot decode."""
 _UNDECLARED: Final = re.compile(r"(?<![^\s:])\.(\S+): field not declared in schema")
@@ -344,6 +348,7 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
     """
     answer = _unquoted(answer.rpartition(_EVENTS)[2][:LONGEST].strip())
     answer = _LOGGED.sub(lambda found: "err: " + _unquoted(found[1] + '"'), answer)
+    answer = _OF_SCHEMA.sub(_as_in_go, answer)
     if (ours := _OURS.search(answer)) and ours[1] in (known := _rules(None)):
         return of_rule(ours[1], known[ours[1]])
     parts = list(dict.fromkeys(part for event in _EVENT.split(answer) for part in _explained(event, kubernetes)))
@@ -356,6 +361,12 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
     if not (parts := parts or _of_rules(answer, kubernetes)):
         raise unknown
     return "\n\n".join(parts)
+
+
+def _as_in_go(found: re.Match[str]) -> str:
+    """Say that a field is unknown as the API server does."""
+    path = re.sub("/[0-9]+", "", found[1] or found[3]).replace("/", ".")
+    return f'unknown field "{path}.{found[2] or found[4]}"'
 
 
 def explain_reason(reason: str) -> str:

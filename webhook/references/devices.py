@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Final
 
-from webhook.allocation import Result
 from webhook.allocation.devices import Content, amount
 from webhook.budget import current
 from webhook.cel.types.values import type_of
@@ -102,21 +101,28 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
     fleet = context.fleet
     if fleet is None or not (failing := failures(selector, fleet)):
         return
-    (first, fault), contents = failing[0], [group.content for group, _ in failing]
-    count = sum(group.devices for group, _ in failing)
-    all_ = sum(group.devices for group in fleet.sorted_out(selector.around, ()).taken)
-    slices = [each.slice for each in fleet.places(group for group, _ in failing)]
-    is_used = any(each.order not in fleet.unused for each in slices)
-    ends = "ends" if is_used else "would end"
+    groups, of_class = [group for group, _ in failing], fleet.sorted_out(selector.around, ()).taken
+    used = fleet.used(groups)
+    places = used or [*fleet.places(groups)]
+    first, fault = next(pair for pair in failing if places[0].content in pair[0].contents)
+    count, all_ = (
+        sum(one.devices for one in each) for each in (places, (fleet.used if used else fleet.places)(of_class))
+    )
+    ends = "ends" if used else "would end"
     message = f"an error on {count} of {all_} devices {ends} scheduling for all nodes: {fault.detail}"
-    if not is_used:
-        message += f"; not used, as pool {'/'.join(slices[0].id)} is {fleet.unused[slices[0].order]}"
+    if not used:
+        message += f"; not used, as pool {places[0].pool} is {fleet.unused[places[0].slice.order]}"
     advice = Advice()
     missing = fault.detail.missing
     if missing in _TYPED:
         advice = Advice(f"an attribute is read without its type: leave out .{missing}")
     elif missing:
-        safe = guarded(selector.expression, lacking(reads_of(selector.parts), contents), context.release, context.gates)
+        safe = guarded(
+            selector.expression,
+            lacking(reads_of(selector.parts), [each.content for each in groups]),
+            context.release,
+            context.gates,
+        )
         advice = ask_first(safe)
     elif not fault.detail.has_overload:
         advice = Advice(_of_types(fleet, first.content, selector.parts))
@@ -540,7 +546,7 @@ def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONOb
             return None
         current().spend(_NODE)
         result = attempt.on(node)
-        if isinstance(result, Result):
+        if result.is_found:
             return None if result.timed_out else True
         if result.scope == "abort" or result.timed_out:
             return None

@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.api.dra.names import QUOTA_SUFFIX
 from webhook.hints.names import instead
-from webhook.inventory.quotas import EXTENDED_SINCE, IMPLICIT_KEY, QUOTA, amount_of, class_in
+from webhook.inventory.quotas import EXTENDED_SINCE, IMPLICIT_KEY, QUOTA, class_in
 from webhook.inventory.resources import NATIVE, is_extended
 from webhook.objects import JSONObject, items, mapping, texts
 from webhook.patterns import Pattern
@@ -47,14 +47,12 @@ def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
     limits.NAME; objects in namespaces as count/RESOURCE.GROUP; devices as CLASS.deviceclass.resource.k8s.io/devices
     and, with the feature gate DRAExtendedResource from Kubernetes 1.35 on, as
     requests.deviceclass.resource.kubernetes.io/CLASS. Claims are in no scope: a quota with scopes does not count them.
-    The API server refuses other names without a slash, and invalid quantities.
+    The API server refuses other names without a slash.
     """
     spec, kinds = mapping(quota, "spec"), Kinds(context.release)
     has_scopes = bool(texts(spec, "scopes") or items(spec, "scopeSelector", "matchExpressions"))
-    for key, value in mapping(spec, "hard").items():
+    for key in mapping(spec, "hard"):
         path = ("spec", "hard", key)
-        if amount_of(key, value) is None:
-            yield finding(path, "this is not a quantity: the API server refuses the quota", reason="Invalid")
         if "/" not in key:
             if key not in _STANDARD and not key.startswith(("hugepages-", "requests.hugepages-")):
                 message = f'"{key}" is not a standard resource for quotas: the API server refuses the quota'

@@ -11,13 +11,14 @@ from webhook.inventory import DRA
 from webhook.objects import JSONObject, items, placed, texts
 from webhook.policy.manifest.kinds import guess_resource
 from webhook.problem import Advice, Problem
-from webhook.references.rules import Context, finding, rule
+from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.spelling import nearest
 
 ROLES: Final = ("ClusterRole", "Role")
 _GATE: Final = "DRAResourceClaimGranularStatusAuthorization"
 _ANY: Final = "*"
 _STATUS: Final = "resourceclaims/status"
+_DRIVER: Final = "resourceclaims/driver"
 _UPDATES: Final = frozenset({_ANY, "update", "patch"})
 _NEEDED: Final = {
     "driver": frozenset(
@@ -70,11 +71,12 @@ _SUBRESOURCES: Final = ("status", "finalizers", *_NEEDED)
 
 
 @rule(*ROLES, of_field=True)
-def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
+def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
     """A rule of a role names a resource that its API groups do not have, so that it has no effect.
 
     RBAC takes any name. Resources are plural and in lower case, as in `kubectl api-resources`, and those of DRA are in
-    the API group resource.k8s.io. Only names of DRA are looked for, in Kubernetes' own groups.
+    the API group resource.k8s.io. Only names of DRA are looked for, in Kubernetes' own groups. The resource names of
+    resourceclaims/driver are drivers, not their charts or service accounts.
     """
     for path, each in placed(role, "rules"):
         groups = texts(each, "apiGroups")
@@ -85,6 +87,11 @@ def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
                 if meant := _meant(resource, is_only=len(groups) == 1):
                     message = f'API group "{DRA}" has no resource "{resource}", so that this has no effect'
                     yield finding((*path, "resources", place), message, meant, "Unknown")
+            names = texts(each, "resourceNames") if _DRIVER in texts(each, "resources") else ()
+            for name in (one for one in names if "." not in one and not _is_driver(one, context)):
+                message = f'"{name}" is no driver, whose names are domains, so that this has no effect'
+                hint = "write the driver as in spec.driver of its ResourceSlices, such as gpu.example.com"
+                yield finding((*path, "resourceNames", names.index(name)), message, hint, "Unknown")
         elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _RESOURCES), ""):
             message = f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
             misspelt = next((place for place, group in enumerate(groups) if nearest(group, [DRA])), None)
@@ -93,6 +100,12 @@ def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
             elif groups and all("." not in group or group.endswith(".k8s.io") for group in groups):
                 place, hint = texts(each, "resources").index(resource), f"add a rule with apiGroups: [{DRA}]"
                 yield finding((*path, "resources", place), message, hint, "Unknown")
+
+
+def _is_driver(name: str, context: Context) -> bool:
+    """Tell whether a driver is known by a name, or selected by a class."""
+    selectors = (items(each, "spec", "selectors") for each in context.inventory.all("DeviceClass"))
+    return context.knows_driver(name) or any(name in drivers_of(each, context) for each in selectors)
 
 
 def _meant(resource: str, *, is_only: bool) -> str | Advice:

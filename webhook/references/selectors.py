@@ -617,8 +617,9 @@ def misspelt_domain(selector: Selector, context: Context) -> Iterator[Problem]:
         if read.domain in known or any(context.publishes_in(driver, read.domain) for driver in known):
             continue
         if near := nearest(read.domain, known):
-            if context.knows_driver(read.domain) and not context.knows_driver(near):
-                continue  # the class is misspelt
+            is_of_vendor = near.endswith(f".{read.domain}")  # which unknown drivers may publish attributes in
+            if (is_of_vendor or context.knows_driver(read.domain)) and not context.knows_driver(near):
+                continue  # or the class is misspelt
             message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
             advice = in_expression(selector.expression, read.domain, [near], "")
             yield finding((), message, advice, "Misspelt", read.domain_offset)

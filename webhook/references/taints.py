@@ -62,16 +62,19 @@ def _tolerations(claim: JSONObject, context: Context) -> Iterator[tuple[Steps, J
 def taint_rule_selects_all(taint_rule: JSONObject, context: Context) -> Iterator[Problem]:
     """A DeviceTaintRule selects every device of the cluster.
 
-    An empty deviceSelector matches all devices of all drivers, and so does a missing one in the scheduler before
-    Kubernetes 1.38. With the effect NoExecute, every pod that uses a device is evicted, at once. State a driver, a pool
-    or a device.
+    An empty deviceSelector matches all devices of all drivers. With the effect NoExecute, every pod that uses a device
+    is evicted, at once. To the scheduler before Kubernetes 1.38, a missing one matches all devices, too, but to the
+    controller that evicts pods it matches none. State a driver, a pool or a device.
     """
     selector = at(taint_rule, "spec", "deviceSelector")
     if selector or not tainting([taint_rule], context.release):
         return
     effect = text(taint_rule, "spec", "taint", "effect")
-    what = {"NoExecute": "evicts every pod that uses a device", "NoSchedule": "keeps new pods from every device"}
-    present = ("spec",) if selector is None else ("spec", "deviceSelector")
+    keeps = "keeps new pods from every device"
+    what = {"NoExecute": "evicts every pod that uses a device", "NoSchedule": keeps}
+    present: Steps = ("spec", "deviceSelector")
+    if selector is None:
+        what, present = {"NoExecute": f"{keeps}, but evicts no pod", "NoSchedule": keeps}, ("spec",)
     message = f"the rule selects every device of every driver, and {what.get(effect, 'taints all of them')}"
     yield finding(present, message, "state a driver, pool or device in deviceSelector", "SelectsAll")
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from webhook.allocation.devices import TaintRule, decode_amount
+from webhook.allocation.features import tainting
 from webhook.devices import HELD, NONE, STRANDED, Row, columns, grouped, holders, left_of, listed, summed
 from webhook.deviceselectors.fleet import EVERYWHERE, padded
 from webhook.findings import Finding
@@ -212,9 +213,8 @@ class Picture:
         if kind == "DaemonSet":
             return [_id(row) for row in self.rows if row.driver in self._drivers(name)]
         rule = self._cluster.inventory.find(kind, name) if kind == "DeviceTaintRule" else None
-        wanted = TaintRule.of(rule)[1:] if rule else ()
-        keys = map(_id, self.rows if rule else ())
-        return [key for key in keys if all(each in {None, own} for each, own in zip(wanted, key, strict=False))]
+        rules = [TaintRule.of(each) for each in tainting([rule] if rule else (), self._cluster.settings.release)]
+        return [key for key in map(_id, self.rows) if any(each.taints(*key) for each in rules)]
 
     def _drivers(self, name: str) -> set[str]:
         """Return the drivers that DaemonSets of a name run."""

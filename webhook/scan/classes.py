@@ -77,16 +77,19 @@ def class_selector_fails(cluster: Stored) -> Iterator[Found]:
     """A selector of a device class fails with an error on some device of the cluster.
 
     An error ends the scheduler's attempt for a pod, on all nodes, although other devices would match. Attributes that
-    not every device has are read safely by ``.?name.orValue(…)``, or after ``has(…)``. Of a class that nothing uses, it
-    is a note.
+    not every device has are read safely by ``.?name.orValue(…)``, or after ``has(…)``. Of a class that nothing uses, or
+    devices that are not used, it is a note.
     """
     for each, selectors, fleet in _with_fleet(cluster):
         if failing := fleet.sorted_out(selectors, ()).failing:
-            group, fault = failing[0]
-            place = next(iter(fleet.places([group])))
-            count = sum(one.devices for one, _ in failing)
+            groups = [group for group, _ in failing]
+            places = fleet.used(groups) or [*fleet.places(groups)]
+            first, count = places[0], sum(one.devices for one in places)
+            fault = next(fault for group, fault in failing if first.content in group.contents)
             devices = "a device of" if count == 1 else f"{count} devices, such as those of"
-            message = f"a selector fails on {devices} slice {place.slice.name}: {fault.detail}"
+            message = f"a selector fails on {devices} slice {first.slice.name}: {fault.detail}"
+            why = fleet.unused.get(first.slice.order)
+            message += f"; not used, as pool {first.pool} is {why}" if why else ""
             users = _uses(cluster).get(name_of(each))
             path = ("spec", "selectors", fault.place, "cel", "expression")
             hint = (
@@ -94,7 +97,7 @@ def class_selector_fails(cluster: Stored) -> Iterator[Found]:
                 "!has(…) || … for !=, or .?name.orValue(…)"
             )
             message += f"; used by {_users(users)}" if users else ""
-            yield Found(each, message, hint, path, "" if users else NOTE)
+            yield Found(each, message, hint, path, "" if users and not why else NOTE)
 
 
 @rule("config-for-silent-driver")

@@ -243,12 +243,13 @@ class Struct:
     types share one; ``opaque`` has fields that exist and are not judged here; ``atomic`` says whether server-side apply
     replaces it as a whole (``+structType=atomic``); ``box`` the field that holds what sits on the struct itself in the
     newest version: rules find it in either place; ``moved`` says what sits in another place than in the newest version;
-    ``unboxed`` names the field of its kin that holds what sits on this struct itself; ``instead`` says what to write in
-    the place of fields that other versions have, or that people write; ``embedded`` names the structs that Go embeds,
-    from the outermost, by the fields that they hold, ``""`` for all others; ``shorthand`` names the fields that may be
-    meant by a scalar in the struct's place, or the paths to them, the likeliest first, by the scalar's type; ``plain``
-    names the field whose value older versions hold in the struct's place; ``either`` the fields of which each excludes
-    the others; ``tagged`` the rules of several fields that declarative validation has, too.
+    ``unboxed`` names the field of its kin that holds what sits on this struct itself; ``instead`` names the field, or
+    says what to write, in the place of fields that other versions have, or that people write; ``embedded`` names the
+    structs that Go embeds, from the outermost, by the fields that they hold, ``""`` for all others; ``shorthand`` names
+    the fields that may be meant by a scalar in the struct's place, or the paths to them, the likeliest first, by the
+    scalar's type; ``plain`` names the field whose value older versions hold in the struct's place; ``either`` the
+    fields of which each excludes the others; ``tagged`` the rules of several fields that declarative validation has,
+    too.
     """
 
     package: ClassVar[str] = ""

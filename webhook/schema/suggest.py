@@ -43,10 +43,11 @@ def suggestion(root: CompiledStruct, path: Path, obj: object) -> Advice:
     """
     name, around = str(path[-1]), _around(root, path)
     struct, history = around[-1].struct, _history(around[-1].struct, name)
-    if hint := instead(root, path):
+    if (hint := instead(root, path)) and hint not in struct.wire:
         return Advice(f"{history.hint}; {hint}" if history.hint else hint)
     # In Go, the fields of an attribute are called IntValue, BoolValue and so on.
-    if alike := near(name, _names(struct)) or [each for each in struct.wire if name.lower() == f"{each}value"]:
+    alike = [hint] if hint else near(name, _names(struct))
+    if alike := alike or [each for each in struct.wire if name.lower() == f"{each}value"]:
         return _renamed(struct, alike, name, value_at(obj, path[:-1]))
     if history.hint:
         within = _nearest(around[-1:], name)
@@ -62,7 +63,7 @@ def suggestion(root: CompiledStruct, path: Path, obj: object) -> Advice:
 
 
 def instead(root: CompiledStruct, path: Path) -> str:
-    """Suggest the declared replacement of a field that a type does not have; empty if there is none."""
+    """Return the declared replacement of a field that a type does not have: a field, or advice; empty without one."""
     struct, name = _around(root, path)[-1].struct, str(path[-1])
     return "" if name in struct.wire else str(struct.type.instead.get(name, ""))
 

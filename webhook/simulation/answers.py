@@ -315,8 +315,7 @@ class Answers:
         pod, verdicts = placement.pod, placement.verdicts
         if placement.node is not None or verdicts is None or text(pod, "spec", "preemptionPolicy") == "Never":
             return False
-        refusals = (each.refusal for each in verdicts.by_node.values())
-        is_resolvable = any(each is not None and each.resolvable for each in refusals)
+        is_resolvable = any(each.resolvable for each in verdicts.by_node.values())
         return is_resolvable and self._lowest is not None and self._lowest < priority(pod, self._cluster.inventory)
 
     def _gone(self, placement: Placement) -> Iterator[str]:

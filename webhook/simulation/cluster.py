@@ -19,6 +19,7 @@ from typing import Any, Final, Self
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog, Taint, Tolerations, quantity_text, taint_of
 from webhook.allocation.features import tainting
+from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api import gates
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
 from webhook.api.versions import DEFAULT, patch_of, release_of
@@ -58,6 +59,11 @@ def blocking(node: JSONObject) -> list[Taint]:
     return [taint for each in items(node, "spec", "taints") if (taint := taint_of(each)).effect in _BLOCKING]
 
 
+REMOVERS: Final = {
+    **dict.fromkeys(("karpenter.sh/disrupted", "karpenter.sh/disruption"), "Karpenter"),
+    "ToBeDeletedByClusterAutoscaler": "cluster-autoscaler",
+}
+"""The autoscalers that remove nodes with a taint."""
 NODE_STATES: Final = {
     "node.kubernetes.io/not-ready": "{is} ready",
     "node.kubernetes.io/unreachable": "{is} reachable",
@@ -70,8 +76,7 @@ NODE_STATES: Final = {
     "node.cloudprovider.kubernetes.io/uninitialized": "{is} initialized",
     "node.cloudprovider.kubernetes.io/shutdown": "{is} started",
     "karpenter.sh/unregistered": "{is} registered by Karpenter",
-    **dict.fromkeys(("karpenter.sh/disrupted", "karpenter.sh/disruption"), "{is} kept by Karpenter"),
-    "ToBeDeletedByClusterAutoscaler": "{is} kept by cluster-autoscaler",
+    **{taint: f"{{is}} kept by {who}" for taint, who in REMOVERS.items()},
 }
 """The taints that reflect a node's state, and the state that the node must reach: pods should not tolerate them."""
 _SINGULAR: Final = {"is": "is", "has": "has"}
@@ -139,36 +144,45 @@ CORDON, TAINTS, AFFINITY, PORTS, RESOURCES = (
 """The scheduler's plugins that look at nodes before devices."""
 
 
-class NodeRefusal(NamedTuple):
-    """The reasons why a node refuses a pod.
+class NodeVerdict(NamedTuple):
+    """The verdict of a node on a pod.
 
     Args:
-        reasons: The scheduler's messages; several if several resources are missing.
+        reasons: The scheduler's messages why it refuses the pod, several if several resources are missing; none if it
+            accepts the pod.
         plugin: The plugin of the scheduler that refuses the pod; empty if it is that for devices.
         resolvable: Whether the scheduler would try preemption.
         missing: The resources of which the node has too little.
+        error: The error that makes the scheduler give up on the pod on all nodes; empty without one.
+        score: How well the devices suit the pod.
+        unavailable: The claims that have devices elsewhere, by index.
+        by_devices: Whether the allocation of devices failed.
+        uncertain: Why the scheduler could also decide otherwise; empty if it could not.
+        taken: The amounts that its devices would take of the node, by request, if the node has too little for them.
     """
 
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
     plugin: str = ""
     resolvable: bool = False
     missing: tuple[str, ...] = ()
-
-    @classmethod
-    def for_lack(cls, *missing: str, plugin: str = "", resolvable: bool = False, is_full: bool = False) -> NodeRefusal:
-        """Refuse a pod for a lack of resources, and of room for pods."""
-        return cls((*([TOO_MANY] if is_full else []), *map(_lack_of, missing)), plugin, resolvable, missing)
+    error: Fault = NO_FAULT
+    score: int = 0
+    unavailable: tuple[int, ...] = ()
+    by_devices: bool = False
+    uncertain: str = ""
+    taken: Mapping[tuple[str, str], Mapping[str, int]] = {}
 
 
 @lru_cache(maxsize=256)
-def _lack_of(resource: str) -> Message:
+def lack_of(resource: str) -> Message:
+    """Return the reason of a node that has too little of a resource."""
     return Message(f"Insufficient {resource}", verb="have", what=f"too little {resource}", singular="has")
 
 
-_CORDONED: Final = NodeRefusal((Message.of_nodes("were", "unschedulable", "was"),), CORDON)
-_UNSELECTED: Final = NodeRefusal((Message.of_nodes("didn't", "match Pod's node affinity/selector"),), AFFINITY)
-_TAINTED: Final = NodeRefusal((Message.of_nodes("had", "untolerated taint(s)"),), TAINTS)
-_PORTS_TAKEN: Final = NodeRefusal(
+_CORDONED: Final = NodeVerdict((Message.of_nodes("were", "unschedulable", "was"),), CORDON)
+_UNSELECTED: Final = NodeVerdict((Message.of_nodes("didn't", "match Pod's node affinity/selector"),), AFFINITY)
+_TAINTED: Final = NodeVerdict((Message.of_nodes("had", "untolerated taint(s)"),), TAINTS)
+_PORTS_TAKEN: Final = NodeVerdict(
     (Message.of_nodes("didn't", "have free ports for the requested pod ports"),), PORTS, resolvable=True
 )
 
@@ -250,8 +264,8 @@ class NodeState:
         taints = [*self._taints, UNSCHEDULABLE] if self._is_unschedulable else self._taints
         return [each for each in taints if not tolerations.cover(each)]
 
-    def refusal(self, demand: Demand, release: Release, is_delegated: Delegated) -> NodeRefusal | None:
-        """Explain why the node refuses a pod, its devices aside; None if it accepts the pod.
+    def verdict(self, demand: Demand, release: Release, is_delegated: Delegated) -> NodeVerdict:
+        """Tell whether the node accepts a pod, its devices aside.
 
         Args:
             is_delegated: Tells whether devices must provide a resource, given the node's own.
@@ -262,29 +276,29 @@ class NodeState:
             if not demand.tolerations.cover(taint):
                 if release >= _TAINTS_COUNTED_SINCE:
                     return _TAINTED
-                return NodeRefusal(
-                    (Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}"),), TAINTS
-                )
+                named = f"untolerated taint {{{taint.key}: {taint.value}}}"
+                return NodeVerdict((Message.of_nodes("had", named),), TAINTS)
         if not demand.is_for_all and not wants(demand.spec, self.node):
             return _UNSELECTED
         ports = ((port, other) for port in demand.ports for other in self.ports if port[1:] == other[1:])
         if any(port[0] == other[0] or _EVERYWHERE in {port[0], other[0]} for port, other in ports):
             return _PORTS_TAKEN
-        return self._lacking(demand, is_delegated)
+        return self._sized(demand, is_delegated)
 
-    def _lacking(self, demand: Demand, is_delegated: Delegated) -> NodeRefusal | None:
+    def _sized(self, demand: Demand, is_delegated: Delegated) -> NodeVerdict:
+        if not self.allocatable:  # a node written by hand is of unknown size
+            return NodeVerdict()
         missing, resolvable = [], True
-        is_full = self.pods + 1 > self.allocatable.get(PODS, 0)
-        # A node written by hand is of unknown size.
-        for name, wanted in demand.requests.items() if self.allocatable else ():
+        for name, wanted in demand.requests.items():
             if name in NATIVE or not is_delegated(name, self.allocatable):
                 allocatable = self.allocatable.get(name, 0)
                 if wanted > allocatable - self.used[name]:
                     missing.append(name)
                     resolvable = resolvable and wanted <= allocatable
-        if not self.allocatable or not (missing or is_full):
-            return None
-        return NodeRefusal.for_lack(*missing, plugin=RESOURCES, resolvable=resolvable, is_full=is_full)
+        full = [TOO_MANY] if self.pods + 1 > self.allocatable.get(PODS, 0) else []
+        if not missing and not full:
+            return NodeVerdict()
+        return NodeVerdict((*full, *map(lack_of, missing)), RESOURCES, resolvable, tuple(missing))
 
 
 def amount_text(name: str, amount: int) -> str:
@@ -306,7 +320,7 @@ _FIXED: Final = {35: 6, 36: 3}
 """The patch releases of releases that have none of the bugs that are simulated."""
 _TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
 """The feature gates that taint rules need, each from a release on."""
-_SCORES_FIXED: Final = {35: 6, 36: 2}
+SCORES_FIXED: Final = {35: 6, 36: 2}
 """The patch releases of releases from which the scheduler scores nodes if only some of a pod's claims are allocated."""
 _OLDEST: Final = 31
 """The first release whose scheduler allocates the devices of ResourceSlices by CEL selectors."""
@@ -411,7 +425,7 @@ class Settings(NamedTuple):
     @property
     def fails_to_score(self) -> bool:
         """Whether the scheduler fails for a pod that several nodes suit if only some of its claims are allocated."""
-        return self.patch < _SCORES_FIXED.get(self.release, 0)
+        return self.patch < SCORES_FIXED.get(self.release, 0)
 
     @property
     def taint_rules_ignored(self) -> str:
@@ -554,9 +568,8 @@ class Cluster:
 
     def rules_of(self, taints: Container[Taint]) -> list[JSONObject]:
         """Return the DeviceTaintRules that set one of some taints."""
-        return [
-            each for each in self.inventory.all("DeviceTaintRule") if taint_of(mapping(each, "spec", "taint")) in taints
-        ]
+        rules = tainting(self.inventory.all("DeviceTaintRule"), self.settings.release)
+        return [each for each in rules if taint_of(mapping(each, "spec", "taint")) in taints]
 
     # -- pods
 

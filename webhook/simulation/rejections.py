@@ -30,14 +30,14 @@ from webhook.simulation.cluster import (
     Cluster,
     Demand,
     Message,
-    NodeRefusal,
     NodeState,
+    NodeVerdict,
     amount_text,
     state_of,
     untolerated,
 )
 from webhook.simulation.nodeallocatable import total
-from webhook.simulation.scheduler import UNAVAILABLE, Needs, NodeVerdict, Round
+from webhook.simulation.scheduler import UNAVAILABLE, Needs, Round
 from webhook.spelling import did_you_mean, either, some_of
 
 # -- who holds devices
@@ -246,20 +246,19 @@ class Explainer:
 
     def groups(self, by_node: Mapping[int, NodeVerdict], round_: Round) -> list[NodeGroup]:
         """Group the nodes that refuse a pod, the closest first."""
-        alike: dict[Hashable, tuple[NodeVerdict, NodeRefusal, list[_Look]]] = {}
+        alike: dict[Hashable, tuple[NodeVerdict, list[_Look]]] = {}
         needs = round_.needs
         for node, verdict in by_node.items():
-            if verdict.refusal is not None:
+            if verdict.reasons:
                 funnels = self._funnels(node, verdict, round_)
                 key: Hashable = (
                     verdict.unavailable,
-                    taints(verdict.refusal, self._cluster.nodes[node], needs.demand),
+                    taints(verdict, self._cluster.nodes[node], needs.demand),
                     tuple((request, *each.items()) for request, each in verdict.taken.items()),
                 )
                 if funnels is not None:
                     key = tuple(each.key for each in funnels), _conflict(funnels, needs)
-                first = verdict, verdict.refusal, list[_Look]()
-                alike.setdefault((verdict.refusal.reasons, key), first)[2].append((node, funnels))
+                alike.setdefault((verdict.reasons, key), (verdict, []))[1].append((node, funnels))
         found = [self._group(*each, needs) for each in alike.values()]
         return sorted(
             found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
@@ -282,40 +281,40 @@ class Explainer:
 
     def _funnels(self, node: int, verdict: NodeVerdict, round_: Round) -> Sequence[Funnel] | None:
         """Return the devices left on a node for each request; None if they are not the reason, nor missing besides."""
-        if verdict.refusal is not None and verdict.refusal.plugin == RESOURCES:
+        if verdict.plugin == RESOURCES:
             verdict = round_.filter_devices(node)
         attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
         return None if attempt is None else attempt.explain(self._cluster.nodes[node].node)
 
-    def _group(self, verdict: NodeVerdict, refusal: NodeRefusal, looks: Sequence[_Look], needs: Needs) -> NodeGroup:
+    def _group(self, verdict: NodeVerdict, looks: Sequence[_Look], needs: Needs) -> NodeGroup:
         node, funnels = looks[0]
         names = tuple(self._cluster.names[each] for each, _ in looks)
-        resolvable = refusal.resolvable
+        reasons, resolvable = verdict.reasons, verdict.resolvable
         if verdict.taken:  # the node has what the devices take of it, but for other pods
             wanted = needs.demand.with_more(total(verdict.taken)).requests
             allocatable = self._cluster.nodes[node].allocatable
             resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
-        details = [*self._details([each for each, _ in looks], verdict, refusal, needs)]
+        details = [*self._details([each for each, _ in looks], verdict, needs)]
         if funnels is None:
-            return NodeGroup(names, refusal.reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
+            return NodeGroup(names, reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
         compete = _compete(funnels)
         requests = tuple(self._request(each, looks, needs, compete=compete) for each in funnels)
         conflict = _conflict(funnels, needs)
         details += filter(None, [": ".join(filter(None, conflict))])
-        return NodeGroup(names, refusal.reasons, requests, resolvable, tuple(details), verdict.by_devices, conflict.why)
+        return NodeGroup(names, reasons, requests, resolvable, tuple(details), verdict.by_devices, conflict.why)
 
-    def _details(self, nodes: Sequence[int], verdict: NodeVerdict, refusal: NodeRefusal, needs: Needs) -> Iterator[str]:
+    def _details(self, nodes: Sequence[int], verdict: NodeVerdict, needs: Needs) -> Iterator[str]:
         """Describe what is behind reasons that are not about devices."""
         yield from (elsewhere(self._cluster, needs.claims[each]) for each in verdict.unavailable)
         if not verdict.by_devices:
             states = [self._cluster.nodes[each] for each in nodes]
-            yield from taints(refusal, states[0], needs.demand)
-            yield from labels(refusal, states, needs.demand)
+            yield from taints(verdict, states[0], needs.demand)
+            yield from labels(verdict, states, needs.demand)
             demand = needs.demand.with_more(total(verdict.taken)) if verdict.taken else needs.demand
             shares = {_subject(*key, needs): each for key, each in verdict.taken.items()}
-            yield from shortages(refusal, states, demand, shares)
+            yield from shortages(verdict, states, demand, shares)
             if shares and len(nodes) == 1:
-                yield from self._cluster.users(nodes[0], refusal.missing)
+                yield from self._cluster.users(nodes[0], verdict.missing)
 
     def _request(self, funnel: Funnel, looks: Sequence[_Look], needs: Needs, *, compete: bool) -> JSONObject:
         """Describe the devices left for a request on the first of some nodes, and the obstacles on all of them.
@@ -505,16 +504,16 @@ def _sorted(amounts: Iterable[str]) -> list[str]:
 # -- reasons that are not about devices
 
 
-def taints(refusal: NodeRefusal, node: NodeState, demand: Demand) -> tuple[str, ...]:
+def taints(verdict: NodeVerdict, node: NodeState, demand: Demand) -> tuple[str, ...]:
     """Describe the taints that make a node refuse a pod; nothing if it refuses the pod for another reason."""
-    if refusal.plugin != TAINTS:
+    if verdict.plugin != TAINTS:
         return ()
     return tuple(f"{taint}{state_of(taint.key)}" for taint in node.untolerated(demand.tolerations))
 
 
-def labels(refusal: NodeRefusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
+def labels(verdict: NodeVerdict, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
     """Name the labels of nodes that a pod's nodeSelector, or the only term of its node affinity, does not select."""
-    if refusal.plugin != AFFINITY:
+    if verdict.plugin != AFFINITY:
         return
     for key, wanted in mapping(demand.spec, "nodeSelector").items():
         selected = {"matchExpressions": [{"key": key, "operator": "In", "values": [wanted]}]}
@@ -544,7 +543,7 @@ def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeSta
 
 
 def shortages(
-    refusal: NodeRefusal, nodes: Sequence[NodeState], demand: Demand, shares: Mapping[str, Mapping[str, int]]
+    verdict: NodeVerdict, nodes: Sequence[NodeState], demand: Demand, shares: Mapping[str, Mapping[str, int]]
 ) -> Iterator[str]:
     """Describe the amounts that are wanted, and free on the node that has the most.
 
@@ -553,10 +552,10 @@ def shortages(
         shares: The part of them that the devices of each request take, by resource.
     """
     unstated = "status.allocatable states no {}, which counts as 0"
-    if TOO_MANY in refusal.reasons and not any(PODS in node.allocatable for node in nodes):
+    if TOO_MANY in verdict.reasons and not any(PODS in node.allocatable for node in nodes):
         yield unstated.format(PODS)
     for name, wanted in demand.requests.items():
-        if name in refusal.missing:
+        if name in verdict.missing:
             free = [(max(0, node.left(name) or 0), node.allocatable.get(name, 0)) for node in nodes]
             most, whole = max(free)
             if name in NATIVE and not any(name in node.allocatable for node in nodes):

@@ -16,7 +16,8 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from webhook.allocation import Attempt, Failure, Result
+from webhook.allocation import Answer, Attempt
+from webhook.allocation.features import CRASHES_UNTIL
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api.templates import source
 from webhook.budget import DeadlineExceededError, check_deadline
@@ -39,7 +40,7 @@ from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, n
 from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import is_unavailable
-from webhook.simulation.cluster import EVERYWHERE, UNNAMED, Cluster, Demand, NodeRefusal
+from webhook.simulation.cluster import EVERYWHERE, SCORES_FIXED, UNNAMED, Cluster, Demand, NodeVerdict, lack_of
 from webhook.simulation.nodeallocatable import Taken, total
 
 UNAVAILABLE: Final = "resourceclaim not available on the node"
@@ -69,28 +70,6 @@ class Needs(NamedTuple):
     claims: tuple[JSONObject, ...]
     leftover: JSONObject | None = None
     consumers: tuple[Consumer, ...] = ()
-
-
-class NodeVerdict(NamedTuple):
-    """The verdict of a node on a pod.
-
-    Args:
-        refusal: The refusal of the pod; None if the node accepts it.
-        error: The error that makes the scheduler give up on the pod on all nodes; empty without one.
-        score: How well the devices suit the pod.
-        unavailable: The claims that have devices elsewhere, by index.
-        by_devices: Whether the allocation of devices failed.
-        uncertain: Why the scheduler could also decide otherwise; empty if it could not.
-        taken: The amounts that its devices would take of the node, by request, if the node has too little for them.
-    """
-
-    refusal: NodeRefusal | None = None
-    error: Fault = NO_FAULT
-    score: int = 0
-    unavailable: tuple[int, ...] = ()
-    by_devices: bool = False
-    uncertain: str = ""
-    taken: Mapping[tuple[str, str], Mapping[str, int]] = {}
 
 
 class _Asked(NamedTuple):
@@ -144,7 +123,7 @@ class Round:
             self._asked[delegated] = _Asked(made, claims, attempt)
         return self._asked[delegated]
 
-    def result_on(self, node: int) -> Result | Failure | None:
+    def result_on(self, node: int) -> Answer | None:
         """Allocate the pod's devices on a node; None if it needs none."""
         attempt = self.on(node).attempt
         return None if attempt is None else attempt.on(self.cluster.nodes[node].node)
@@ -162,10 +141,10 @@ class Round:
     def filter(self, node: int) -> NodeVerdict:
         """Check whether a node accepts the pod."""
         state, settings = self.cluster.nodes[node], self.cluster.settings
-        refusal = state.refusal(self.needs.demand, settings.release, self._is_delegated)
-        if refusal is None and self.needs.leftover is not None:
-            refusal = NodeRefusal(("cannot schedule extended resource claim",))
-        return self.filter_devices(node) if refusal is None else NodeVerdict(refusal)
+        verdict = state.verdict(self.needs.demand, settings.release, self._is_delegated)
+        if not verdict.reasons and self.needs.leftover is not None:
+            return NodeVerdict(("cannot schedule extended resource claim",))
+        return verdict if verdict.reasons else self.filter_devices(node)
 
     def filter_devices(self, node: int) -> NodeVerdict:
         """Check the devices of a node that accepts the pod otherwise."""
@@ -178,15 +157,14 @@ class Round:
         )
         result = self.result_on(node)
         if result is not None and result.timed_out:
-            said = isinstance(result, Failure) and result.error
-            error = said or Fault(f"node {state.name}: timed out trying to allocate devices")
-            return NodeVerdict(NodeRefusal((error,)), error=error, by_devices=True)
-        if isinstance(result, Failure):
+            error = result.error or Fault(f"node {state.name}: timed out trying to allocate devices")
+            return NodeVerdict((error,), error=error, by_devices=True)
+        if result is not None and not result.is_found:
             reason: str = result.error or "cannot allocate all claims"
             error = result.error if result.error and result.scope == "abort" else NO_FAULT
-            return NodeVerdict(NodeRefusal((reason,)), error, by_devices=True, uncertain=_uncertainty(result))
+            return NodeVerdict((reason,), error=error, by_devices=True, uncertain=_uncertainty(result))
         if unavailable:
-            return NodeVerdict(NodeRefusal((UNAVAILABLE,)), unavailable=unavailable)
+            return NodeVerdict((UNAVAILABLE,), unavailable=unavailable)
         if shortage := self._shortage(node, result):
             return shortage
         if result is None:
@@ -195,35 +173,35 @@ class Round:
         score = _score(self.on(node).claims, result.devices) if scores else 0
         return NodeVerdict(score=score, uncertain=_uncertainty(result))
 
-    def taken(self, result: Result | None) -> Taken:
+    def taken(self, result: Answer | None) -> Taken:
         """Return the amounts that the pod's devices take of their node's other resources, by request."""
         devices = self.cluster.node_allocatable
         if devices is None:
             return {}
         return devices.taken(self.needs.pod, self.needs.claims, result.allocations if result else ())
 
-    def _shortage(self, node: int, result: Result | None) -> NodeVerdict | None:
+    def _shortage(self, node: int, result: Answer | None) -> NodeVerdict | None:
         """Explain why a node lacks the resources that the pod's devices stand for; None if it has them."""
         devices, pod, claims = self.cluster.node_allocatable, self.needs.pod, self.needs.claims
         if devices is None:
             return None
         for claim, results, containers in devices.given(pod, claims, result.allocations if result else ()):
             if error := devices.error(claim, results):
-                return NodeVerdict(NodeRefusal((error,)), error=error)
+                return NodeVerdict((error,), error=error)
             if reason := devices.unused(claim, results, containers):
-                return NodeVerdict(NodeRefusal((reason,)))
+                return NodeVerdict((reason,))
         if reason := devices.refusal(claims, uid_of(pod)):
-            return NodeVerdict(NodeRefusal((reason,)))
+            return NodeVerdict((reason,))
         state, wanted, taken = self.cluster.nodes[node], self.needs.demand.requests, self.taken(result)
         missing = [
             name
             for name, amount in total(taken).items()
             if amount + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used[name]
         ]
-        return NodeVerdict(NodeRefusal.for_lack(*missing), taken=taken) if missing else None
+        return NodeVerdict(tuple(map(lack_of, missing)), missing=tuple(missing), taken=taken) if missing else None
 
 
-def _uncertainty(result: Result | Failure) -> str:
+def _uncertainty(result: Answer) -> str:
     """Say why the scheduler could also decide otherwise on a node; empty if it could not."""
     if not result.depends_on_order:
         return ""
@@ -290,7 +268,7 @@ class Verdicts:
                 self.uncertain[node] = verdict.uncertain
             if verdict.error:
                 self.errors[node] = verdict.error
-            elif verdict.refusal is None:
+            elif not verdict.reasons:
                 self.fitting[node] = verdict.score
 
     def best(self) -> list[int]:
@@ -311,7 +289,7 @@ _RESERVED: Final = "it names its node itself ({}), and kube-controller-manager r
 _REFUSED: Final = "the API server refuses its claim {}: {}"
 _EITHER: Final = "the scheduler could also decide otherwise: it takes the devices of {} back, whichever comes first"
 _ON_ANOTHER: Final = "the scheduler could also decide otherwise: node {} suits the pod as well, but there it {}"
-_CRASHES: Final = "kube-scheduler {} crashes whenever it comes to this pod: {}: a bug, fixed in 1.35.6 and 1.36.2"
+_CRASHES: Final = "kube-scheduler {} crashes whenever it comes to this pod: {}: {}"
 _ASKED_MAX: Final = 16
 """The number of nodes on which other devices are looked for."""
 _SHARED_MAX: Final = 64
@@ -460,7 +438,7 @@ class Scheduler:
             for claim in placement.claims:
                 given_back.enter_context(cluster.without(claim))
             round_ = Round(cluster, needs)
-            suiting = (node for node in placement.verdicts.nodes if round_.filter(node).refusal is None)
+            suiting = (node for node in placement.verdicts.nodes if not round_.filter(node).reasons)
             nodes = [*islice(suiting, _ASKED_MAX + 1)]
             attempts = ((node, round_.on(node).attempt) for node in nodes[:_ASKED_MAX])
             found = (f for node, attempt in attempts if attempt for f in attempt.explain(cluster.nodes[node].node))
@@ -539,7 +517,7 @@ class Scheduler:
             node = min(verdicts.errors)
             error = round_.filter(node).error or verdicts.errors[node]
             if error.is_crash:
-                reason = _CRASHES.format(self.cluster.settings, error)
+                reason = _CRASHES.format(self.cluster.settings, error, _bug(CRASHES_UNTIL))
                 return placement._replace(reason=reason, verdicts=None), False
             condition = _failed(f'running "DynamicResources" filter plugin: {error}')
             return placement._replace(condition=condition, error=error), False
@@ -549,7 +527,7 @@ class Scheduler:
         if len(spare) > 1:
             placement = placement._replace(uncertain=_EITHER.format(" or ".join(map(full_name_of, spare))))
         said, again = self._free(spare, round_.needs)
-        refusals = [v.refusal for v in verdicts.by_node.values() if v.refusal is not None]
+        refusals = [each for each in verdicts.by_node.values() if each.reasons]
         unchecked = nodes - len(refusals)  # the node affinity names others
         reasons = Counter([reason for each in refusals for reason in each.reasons])
         reasons[UNNAMED] += unchecked
@@ -567,7 +545,7 @@ class Scheduler:
         failed = _failed(f'running Score plugins: plugin "DynamicResources" failed with: {said}')
         reason = (
             f"claim {full_name_of(given[0])} is allocated and another claim of the pod is not, for which the scheduler "
-            f"of Kubernetes {self.cluster.settings} cannot score several nodes: a bug, fixed in 1.35.6 and 1.36.2"
+            f"of Kubernetes {self.cluster.settings} cannot score several nodes: {_bug(SCORES_FIXED)}"
         )
         return Placement(placement.pod, None, failed, placement.claims, reason=reason)
 
@@ -624,7 +602,7 @@ class Scheduler:
         if round_.on(node).made is not None:
             made = [Use("", created(pending[-1]), _consumer(placement.pod))]
             pending = [*pending[:-1], made[0].claim]
-        allocations = result.allocations if isinstance(result, Result) else []
+        allocations = result.allocations if result else []
         given: dict[int, JSONObject] = {}
         for claim, allocation in zip(pending, allocations, strict=False):
             given.setdefault(id(claim), allocation)  # a claim that the pod names twice keeps its first devices
@@ -646,7 +624,7 @@ class Scheduler:
             if error := binding.refusal(claim, use.consumer, namespace, release, timestamp):
                 return self._unbound(placement, uses, [*bound, claim], before, error)
             bound.append(cluster.reserve(claim, use.consumer))
-        taken = round_.taken(result if isinstance(result, Result) else None)
+        taken = round_.taken(result)
         cluster.bind(placement.pod, needs.demand.with_more(total(taken)) if taken else needs.demand, node)
         placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
         if cluster.waits and any(map(binding.waits, bound)):
@@ -719,6 +697,11 @@ def _shape(pod: JSONObject) -> JSONObject:
 
 
 # -- conditions
+
+
+def _bug(fixed: Mapping[int, int]) -> str:
+    """Say in which patch releases a bug is fixed."""
+    return f"a bug, fixed in {' and '.join(f'1.{release}.{patch}' for release, patch in fixed.items())}"
 
 
 def _failed(message: str, reason: str = SCHEDULER_ERROR) -> Condition:

@@ -9,7 +9,6 @@ from itertools import combinations, islice
 from time import monotonic
 from typing import Final
 
-from webhook.allocation import Result
 from webhook.allocation.selecting import Fault
 from webhook.budget import Budget, DeadlineExceededError, current, limited
 from webhook.inventory.claims import DeviceID
@@ -55,7 +54,7 @@ class Made(NamedTuple):
     def on(cls, node: int, round_: Round) -> Made:
         """Let a pod have its devices on a node."""
         result = round_.result_on(node)
-        each = result.devices if isinstance(result, Result) else ()
+        each = result.devices if result else ()
         return cls(round_.needs, [(driver, pool, device) for found in each for _, driver, pool, device in found])
 
 

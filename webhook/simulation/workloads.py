@@ -32,7 +32,7 @@ _OF_HOST_NETWORK: Final = ({"key": "node.kubernetes.io/network-unavailable", "ef
 
 def is_workload(obj: JSONObject) -> bool:
     """Tell whether an object is a pod, or creates pods."""
-    return pod_template(obj) is not None
+    return pod_template(obj) is not None and obj.get("kind") != "PodTemplate"
 
 
 def stand_ins(obj: JSONObject, templates: Templates) -> tuple[list[JSONObject], Sequence[str]]:

@@ -39,10 +39,11 @@ from webhook.simulation.cluster import (
     CORDON,
     NODE_STATES,
     PORTS,
+    REMOVERS,
     TAINTS,
     TOO_MANY,
-    NodeRefusal,
     NodeState,
+    NodeVerdict,
     amount_text,
 )
 from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
@@ -430,13 +431,6 @@ _CONDITIONS: Final = {
 """The conditions of a node that tell more of its state, by the taints that stand for it."""
 
 
-_LEAVING: Final = {
-    "ToBeDeletedByClusterAutoscaler": "being deleted by cluster-autoscaler",
-    **dict.fromkeys(("karpenter.sh/disrupted", "karpenter.sh/disruption"), "being replaced by Karpenter"),
-}
-"""What becomes of nodes, by the taints that stand for it."""
-
-
 class Explained(NamedTuple):
     """Why a pod has no node.
 
@@ -705,7 +699,7 @@ class _Pending:
         }
         if error := next((each.error for each in by_devices.values() if each.error), NO_FAULT):
             yield from sorted_as("selector", [self._failed(error, needs)])
-        elif suiting := [node for node, verdict in by_devices.items() if verdict.refusal is None]:
+        elif suiting := [node for node, verdict in by_devices.items() if not verdict.reasons]:
             yield from sorted_as("node", self._kept_from(suiting, verdicts, needs))
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
@@ -780,10 +774,10 @@ class _Pending:
             has_devices: Whether devices for the pod are free there.
         """
         cluster = self.scene.cluster
-        alike: dict[tuple[str, ...], tuple[NodeRefusal, list[NodeState]]] = {}
+        alike: dict[tuple[str, ...], tuple[NodeVerdict, list[NodeState]]] = {}
         for node in suiting:
-            state, refusal = cluster.nodes[node], verdicts.by_node[node].refusal
-            if refusal is not None:
+            state, refusal = cluster.nodes[node], verdicts.by_node[node]
+            if refusal.reasons:
                 taints = state.untolerated(needs.demand.tolerations) if refusal.plugin == TAINTS else []
                 key = (*refusal.reasons, *map(str, taints))
                 alike.setdefault(key, (refusal, []))[1].append(state)
@@ -796,7 +790,7 @@ class _Pending:
             yield self._of_group(refusal, states, needs, which, has_devices=has_devices)
 
     def _of_group(
-        self, refusal: NodeRefusal, states: Sequence[NodeState], needs: Needs, which: str, *, has_devices: bool
+        self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs, which: str, *, has_devices: bool
     ) -> Cause:
         names = shortened([each.name for each in states])
         nodes = [Ref("Node", each.name) for each in states[:NAMED_MAX]]
@@ -814,7 +808,7 @@ class _Pending:
     def _wants_devices(self, needs: Needs) -> bool:
         return bool(needs.claims) or any(map(self.scene.cluster.extended.provides, needs.demand.requests))
 
-    def _refusal(self, refusal: NodeRefusal, states: Sequence[NodeState], needs: Needs) -> tuple[str, Sequence[Ref]]:
+    def _refusal(self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs) -> tuple[str, Sequence[Ref]]:
         """Say why nodes refuse the pod, its devices aside, and what that is about."""
         is_, has = ("is", "has") if len(states) == 1 else ("are", "have")
         missing = refusal.missing
@@ -926,7 +920,8 @@ def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -
     for each in taints:
         condition = condition_of(node, _CONDITIONS.get(each.key, ""))
         words = text(condition, "message") or text(condition, "reason")
-        state = _LEAVING.get(each.key) or each.key.rpartition("/")[2].replace("-", " ")
+        remover = REMOVERS.get(each.key)
+        state = f"being removed by {remover}" if remover else each.key.rpartition("/")[2].replace("-", " ")
         verb = f"{is_} {state}" if state.startswith(("not ", "un", "shut", "being ")) else f"{has} {state}"
         more = " (not ready)" if state == "unreachable" else ""
         said.append(f"{verb}{more}{words and f': {words}'}")

@@ -12,7 +12,7 @@ from webhook.explain.components import cures
 from webhook.hints.names import listed
 from webhook.inventory import devices_reported, has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, device_of, results_of
-from webhook.inventory.plugins import is_ready
+from webhook.inventory.plugins import home_of, is_ready
 from webhook.inventory.resources import is_of_resources
 from webhook.objects import (
     JSONObject,
@@ -36,6 +36,10 @@ from webhook.why import claims, containers, drivers
 from webhook.why.containers import CRASHED, PREPARE, brief
 from webhook.why.scene import About, Cause, Event, Ref, Scene, about_taints
 
+_ELSEWHERE: Final = (
+    "give the driver the directories plugins and plugins_registry below kubelet's --root-dir, which is not "
+    "/var/lib/kubelet in k0s and MicroK8s, by hostPath and under the same path in the container; else see its log"
+)
 _UNREGISTERED: Final = re.compile(r"(?i)\bDRA driver (\S+) is not registered|plugin name (\S+) not found in the list")
 _OF_PARAMETERS: Final = re.compile(
     r"(?i)\bconfig|\bparameter|\bopaque|\bdecod|unknown field|unmarshal|feature gate|not supported|strategy"
@@ -345,7 +349,7 @@ def _not_started(scene: Scene, pod: JSONObject, node: JSONObject | None) -> Iter
     if down := _node_down(scene, pod):
         yield down._replace(text=f"{down.text}, so that kubelet does not start it")
     if unprepared := scene.events(pod, PREPARE):
-        yield from _of_drivers(scene, pod, node, unprepared[0].words)
+        yield from _of_drivers(scene, pod, node, unprepared[0])
     yield from _gone(scene, pod)
     yield from _held_twice(scene, pod)
     if unprepared:
@@ -367,13 +371,13 @@ def _devices_are_there(scene: Scene, pod: JSONObject) -> str:
     return "; its devices are allocated" if any(True for _ in results(scene, pod)) else ""
 
 
-def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, words: str = "") -> Iterator[Cause]:
+def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, event: Event | None = None) -> Iterator[Cause]:
     """Say which drivers of a pod's devices do not run on its node.
 
     Args:
-        words: The message of kubelet about preparing the devices.
+        event: What kubelet says about preparing the devices.
     """
-    named = [found[1] or found[2]] if (found := _UNREGISTERED.search(words)) else []
+    named = [found[1] or found[2]] if event and (found := _UNREGISTERED.search(event.words)) else []
     wanted = [text(result, "driver") for _, result in results(scene, pod)]
     for driver in dict.fromkeys([*named, *wanted]):
         trouble = drivers.on_node(scene, driver, node) if node is not None else None
@@ -384,11 +388,16 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, words: s
             yield trouble._replace(text=f"{who}: {trouble.text}", about=[trouble.about, about])
         elif driver in named:
             workload = drivers.daemon_set(scene, driver)
-            why = "no DaemonSet looks like it"
+            why, help_ = "no DaemonSet looks like it", f"install driver {driver}"
             if workload:
-                why = f"the pod of its DaemonSet {full_name_of(workload)} is ready by now, and kubelet tries again"
-            helps = () if workload else (f"install driver {driver}",)
-            yield Cause(f"{who}: {why}", [about, workload], helps)
+                there = (each for each in scene.owned(workload) if home_of(each) == text(pod, "spec", "nodeName"))
+                since = text(condition_of(next(there, {}), "Ready"), "lastTransitionTime")
+                is_lost = event and "" < since < event.time
+                why = f"the pod of its DaemonSet {full_name_of(workload)} " + (
+                    f"is ready since {since}" if is_lost else "is ready by now, and kubelet tries again"
+                )
+                help_ = _ELSEWHERE if is_lost else ""
+            yield Cause(f"{who}: {why}", [about, workload], (help_,) if help_ else ())
 
 
 def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause]:
@@ -479,6 +488,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         words = f": {brief(probes[0].words)}" if probes else ""
         name = text(status, "name")
         yield Cause(f"container {name} runs, and is not ready{words}", [Ref("Container", name)])
+    yield from _lost(scene, pod)
     yield from drivers.unpublished_by(scene, pod)
     for status in containers.restarted(pod):
         if status not in troubled:
@@ -516,6 +526,19 @@ def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             "that the pod runs without the devices that are allocated to it",
             [Ref("Claim in the pod", name), refs],
             (f"add resources.claims: [{{name: {name}}}] to the container, and create the pod again",),
+        )
+
+
+def _lost(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say which claims a running pod has lost."""
+    for use in uses(scene, pod):
+        if use.consumer.has(use.claim):
+            continue
+        lost = "is not reserved for it any more" if allocation_of(use.claim) else "is not allocated any more"
+        yield Cause(
+            f"runs, but claim {name_of(use.claim)} {lost}: other pods may get its devices",
+            [use.claim, *scene.claim_sources(pod).values()],
+            ("create the pod again, and find out who has changed the status of the claim",),
         )
 
 

@@ -215,11 +215,14 @@ CLUSTER_SCOPED: Final = frozenset(
 """Kinds without a namespace: their pods run in the namespaces of the objects that use them."""
 
 TEMPLATES: Final = CLUSTER_SCOPED | {
+    ("", "PodTemplate"),
     ("argoproj.io", "WorkflowTemplate"),
     ("flow.volcano.sh", "JobTemplate"),
+    ("kro.run", "ResourceGraphDefinition"),
     ("scheduling.k8s.io", "Workload"),  # of PodGroups
     ("serving.kserve.io", "LLMInferenceServiceConfig"),
     ("serving.kserve.io", "ServingRuntime"),
+    ("template.openshift.io", "Template"),
     ("trainer.kubeflow.org", "TrainingRuntime"),
 }
 """Kinds that make no pods themselves: other objects use what they state."""

@@ -288,10 +288,19 @@ def _podless(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
             yield (*steps, "resourceClaims"), message, hint
 
 
+def _tekton(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
+    """Pod templates of Tekton have no field for claims (pipeline, pkg/apis/pipeline/pod/template.go)."""
+    for steps, value in every_object(mapping(obj, "spec"), ("spec",)):
+        if value.get("resourceClaims"):
+            hint = "request an extended resource of the class, spec.extendedResourceName, in computeResources of a step"
+            yield (*steps, "resourceClaims"), "Tekton refuses resource claims", hint
+
+
 _LOST: Final = {
     "apps.nvidia.com": _nim_resources,
     "argoproj.io": _podless,
     "serving.knative.dev": _knative,
+    "tekton.dev": _tekton,
     "trainer.kubeflow.org": _train_job,
 }
 

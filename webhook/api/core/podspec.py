@@ -185,7 +185,14 @@ class PodSpec(V1Struct):
         one_of=("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
     )
     hostname = Text("The pod's host name.", format=formats.dns_label)
-    hostnameOverride = Text("The pod's host name, in place of all other names.", pointer=True, since=34)
+    hostnameOverride = Text(
+        "The pod's host name, in place of all other names.",
+        pointer=True,
+        max_bytes=64,
+        format=formats.dns_subdomain,
+        since=34,
+        gate="HostnameOverride",
+    )
     subdomain = Text("The domain of the host name.", format=formats.dns_label)
     setHostnameAsFQDN = Bool("Whether the host name is fully qualified.", pointer=True)
     enableServiceLinks = Bool("Whether containers have environment variables for services.", pointer=True)
@@ -274,6 +281,14 @@ def nameserver_for_none(spec: View) -> Iterator[Problem]:
         yield required(path, "must provide `dnsConfig` when `dnsPolicy` is None")
     elif not config.get("nameservers"):
         yield required(path / "nameservers", "must provide at least one DNS nameserver when `dnsPolicy` is None")
+
+
+@check(PodSpec, since=34, given=["hostnameOverride"])
+def host_name_once(spec: View) -> Iterator[Problem]:
+    """A pod with its own host name neither has its full domain name as host name, nor the node's network."""
+    for field in ("setHostnameAsFQDN", "hostNetwork"):
+        if "hostnameOverride" in spec and spec.content.get(field):
+            yield forbidden(spec / "hostnameOverride", f"may not be specified when {field} is true")
 
 
 @check(PodSpec, since=32, given=["resources"])

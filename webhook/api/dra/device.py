@@ -72,7 +72,7 @@ class DeviceCapacity(Struct):
 
     plain = "value"
     shorthand: ClassVar = {str: ("value",), int: ("value",)}
-    instead: ClassVar = {"quantity": 'did you mean "value"?'}
+    instead: ClassVar = {"quantity": "value"}
 
     value = Quantity("The amount that the device has.", default="0")
     requestPolicy = Nested(
@@ -346,10 +346,10 @@ class DeviceAttribute(Struct):
     shorthand: ClassVar = {str: ("version", "string"), int: ("int",), bool: ("bool",)}
     instead: ClassVar = {
         "value": "write the field of its type: bool, int, string or version",
-        "boolean": 'did you mean "bool"?',
-        "integer": 'did you mean "int"?',
-        "semver": 'did you mean "version"?',
-        "str": 'did you mean "string"?',
+        "boolean": "bool",
+        "integer": "int",
+        "semver": "version",
+        "str": "string",
     }
 
     tagged = frozenset({"one-attribute-value"})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from webhook.api.runtimeconfig import OF_STAGES, is_served
+from webhook.api.runtimeconfig import OF_STAGES, is_served, parse
 from webhook.api.versions import DEFAULT, NEWEST, VERSIONS, schema_of
 from webhook.later import cached_property
 from webhook.objects import is_definition, text
@@ -371,6 +371,22 @@ def meant(api_version: object, kind: object) -> str:
     group = kind_of(api_version, kind).group
     own = _names().get(group)
     return nearest(kind, own) if own and kind not in own else ""
+
+
+def runtime_config_of(texts: Iterable[str]) -> dict[str, bool]:
+    """Read values of kube-apiserver's flag ``--runtime-config``, the later ones deciding.
+
+    Raises:
+        ValueError: A key or value is malformed, or names an API group or version that Kubernetes does not have.
+    """
+    stated = {key: on for text in texts for key, on in parse(text).items()}
+    for group, version in (key.split("/")[:2] for key in stated):
+        versions = versions_of(group)
+        if group != "api" and not versions:
+            raise ValueError(f"unknown API group {group}")
+        if group != "api" and version not in versions:
+            raise ValueError(f"group version {group}/{version} is unknown; {group} has {', '.join(versions)}")
+    return stated
 
 
 def versions_of(group: str) -> list[str]:
