@@ -465,6 +465,7 @@ def test_a_field_may_be_nested_deep(field: str) -> None:
         checked(review, endpoint, ReviewOptions(policies=load([POLICY, BINDING])))
 
 
+@pytest.mark.no_cover
 def test_recorded_reviews_are_decided_as_the_api_server_did_and_only_new_pods_with_a_node_patched() -> None:
     judged = 0
     with serving(Reviews(partial(answer, options=ReviewOptions()))) as served, closing(served.connect()) as connection:

@@ -132,6 +132,7 @@ def test_node_selectors_select_by_name_and_have_one_term() -> None:
     assert error(slices, claim(request())) == (text, "abort")
 
 
+@pytest.mark.no_cover
 def test_a_search_of_more_than_ten_seconds_is_reported() -> None:
     devices = [device(f"d{number:02}", attributes={"slot": {"int": number % 9}}) for number in range(27)]
     requests = [request(f"r{number}") for number in range(10)]

@@ -132,6 +132,7 @@ def test_what_a_macro_uses_twice_is_evaluated_once_and_counted_as_often_as_it_is
     assert costs == [24, 38]
 
 
+@pytest.mark.no_cover
 @each_row(
     "expression",
     "object.some.all(each, !(each in object.many))",
@@ -250,6 +251,7 @@ def test_a_review_beyond_its_budget_is_decided_by_the_failure_policy(
         assert "take more work than a review may" in record.message
 
 
+@pytest.mark.no_cover
 @KINDS
 def test_offline_each_expression_beyond_the_budget_is_a_finding(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.api.judgement.REVIEW", 100_000)

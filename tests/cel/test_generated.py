@@ -111,6 +111,7 @@ def test_functions_stay_small_however_large_an_expression_is(name: str, *, foldi
         environment.compile(WIDE[name]).evaluate(DATA, meter=Meter(10**6))
 
 
+@pytest.mark.no_cover
 @each_row("name", "and", "or", "list", "calls", "or of and")
 def test_a_large_expression_is_written_within_the_budget_or_not_at_all(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -128,6 +129,7 @@ def test_offline_an_expression_beyond_the_budget_is_an_error_of_its_own() -> Non
         program.evaluate(DATA)
 
 
+@pytest.mark.no_cover
 @each_row("name", "optMap", "optFlatMap")
 def test_what_a_macro_uses_twice_again_and_again_ends_at_the_limit(name: str) -> None:
     meter = Meter(10_000)

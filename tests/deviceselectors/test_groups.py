@@ -137,6 +137,7 @@ def reading(*names: str) -> list[dict[str, Any]]:
     return selector(" || ".join(f'has(device.attributes["{DRIVER}"].{name})' for name in names))
 
 
+@pytest.mark.no_cover
 def test_what_devices_have_under_names_without_end_is_not_remembered() -> None:
     devices = [{"attributes": {"uuid": {"string": str(number)}}} for number in range(500)]
     other, whole = fleet(devices), fleet(devices)

@@ -211,6 +211,7 @@ def test_messages_that_are_never_used_are_found(message: str, reason: str, besid
     assert all(each.message.endswith(reason) for each in listed)
 
 
+@pytest.mark.no_cover
 def test_checks_take_neither_exponential_nor_cubic_time() -> None:
     text = "optional.of(object.kind == 'Pods')" + ".optMap(x, optional.of(x))" * 40 + ".hasValue()"
     assert [each.rule for each in problems(text)].count("impossible-value") == 1

@@ -396,6 +396,7 @@ def test_after_the_deadline_no_policy_about_the_object_is_evaluated(ask: Any) ->
         assert ask(about(CLAIM), policies).allowed
 
 
+@pytest.mark.no_cover
 @each_row(
     "policies",
     loaded(LONG),

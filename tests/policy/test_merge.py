@@ -144,6 +144,7 @@ def test_what_cannot_be_applied_is_said_as_the_api_server_says_it(operation: dic
     assert str(caught.value) == text
 
 
+@pytest.mark.no_cover
 def test_an_index_of_many_digits_is_out_of_range() -> None:
     with pytest.raises(PatchError, match=f'strconv.Atoi: parsing "{"9" * 5000}": value out of range$'):
         patched(op="add", path=f"/a/{'9' * 5000}")

@@ -340,6 +340,7 @@ class TestBounds:
         assert len(found) == 150
         assert [bool(each["hint"]) for each in found] == [True] * 100 + [False] * 50
 
+    @pytest.mark.no_cover
     @each_row(
         ("text", "count", "last"),
         (f"# draguard: ignore[{'*a' * 10_000}] why\n{claim()}", 1, NOTHING),
