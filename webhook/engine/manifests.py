@@ -15,7 +15,7 @@ from webhook.api.runtimeconfig import STABLE, is_served, stage_of
 from webhook.api.templates import is_pod_without_claims, makes_pods, pod_template
 from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, is_own, release_of, type_of
 from webhook.objects import mapping
-from webhook.problem import BAD_REQUEST, ERROR, NOT_DECODED, WARNING, WRITE_LIST, Path, Problem, value_at
+from webhook.problem import BAD_REQUEST, ERROR, NOT_DECODED, REQUIRED, WARNING, WRITE_LIST, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.schema.decoding import WRONG_TYPE, kind_of
 
@@ -178,7 +178,8 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
 
     problems = list(lost(obj))
     for part in claims_in(obj):
-        problems += map(part.seen, judged(part.manifest))
+        # What a manifest in another object is called may be written beside it, or come from a controller.
+        problems += (part.seen(each) for each in judged(part.manifest) if each.path != _NAME or each.reason != REQUIRED)
     for pods in pods_in(obj, locations):
         if is_pod_without_claims(pods.manifest):
             continue
@@ -191,6 +192,7 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
 
 
 _SPEC: Final = ("template", "spec")
+_NAME: Final = Path(("metadata", "name"))
 
 
 def _of_job(template: dict[str, Any], judged: Callable[[Any], list[Problem]]) -> Iterator[Problem]:
