@@ -134,6 +134,7 @@ class TestCompletion:
             "draguard validate --level=attribute-values=e": ["error"],
             "draguard validate --level w": [
                 "warn",
+                "webhook-fields=",
                 "webhook-not-called=",
                 "whole-device=",
                 "wrong-parameters=",

@@ -143,8 +143,9 @@ def restorations(files: Path, texts: dict[str, tuple[str, str]]) -> Iterator[tup
     after = by_file(files, "--fix")
     for name, (text, mutant) in texts.items():
         result = (files / name).read_text(encoding="utf-8")
-        if not rules(before.get(name, [])):  # no rule checks the changed value
-            assert result == mutant
+        if not rules(before.get(name, [])):
+            # No rule checks the changed value; or one does once another file is fixed, such as a class that a pod uses.
+            assert result in {mutant, text}, name
             continue
         now, then = rules(after.get(name, [])), rules(before[name])
         assert all(now.count(rule) <= then.count(rule) for rule in now), name
