@@ -13,6 +13,12 @@ def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: s
     assert help_ in done.out
 
 
+def test_a_comment_behind_a_whole_expression_is_none_of_its_mistakes() -> None:
+    (found,) = findings("validate", "-", stdin=f"{CLASS}      expression: device.driver = 'a'  # ours\n")
+    assert "takes what follows #" not in found["hint"]
+    assert found["fix"]
+
+
 @each_row_beside("line", "help_")
 def test_other_values_are_put_in_quotes(line: str, help_: str) -> None:
     assert help_ in draguard("validate", "-", stdin=f"kind: x\n{line}\nb: c\n".encode()).out

@@ -10,7 +10,7 @@ import re
 from itertools import islice
 from typing import Any, Final
 
-from webhook.cel.errors import MISMATCHED_FIELD, SYNTAX, UNDEFINED, UNRECOGNIZED
+from webhook.cel.errors import MISMATCHED_FIELD, SYNTAX, UNDEFINED
 from webhook.cel.syntax.lexer import END
 from webhook.documents import Document, Position
 from webhook.documents.nodes import visible
@@ -85,14 +85,8 @@ def _is_cut(document: Document, key: Finding, value: str, problem: Problem) -> b
     line = document.file.line(key.line)[key.column - 1 :][:longest]
     start = line.find(f"{value} ") if value and "\n" not in value else -1
     rest = line[start + len(value) :].lstrip()
-    return (
-        start >= 0
-        and rest.startswith("#")
-        and any(
-            each.code == UNRECOGNIZED or (each.code in SYNTAX and any(END in text for text in each.arguments))
-            for each in problem.issues
-        )
-    )
+    found = (text for each in problem.issues if each.code in SYNTAX for text in each.arguments)
+    return start >= 0 and rest.startswith("#") and any(isinstance(each, str) and END in each for each in found)
 
 
 def _brief(problem: Problem) -> str:
