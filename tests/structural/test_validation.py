@@ -154,6 +154,27 @@ def test_rules_that_cost_too_much_end_the_evaluation() -> None:
     )
 
 
+@pytest.mark.no_cover
+@each_row(
+    ("costs", "said"),
+    (
+        "self.all(a, self.all(b, self.all(c, a + b + c < 3000))) ? '' : 'a'",
+        "for messageExpression: \"self.all(a, self.all(b, self.all(c, a + b + c < 3000))) ? '' : 'a'\"",
+    ),
+    # An expression that fails has its cost, too.
+    (
+        "self.all(a, self.all(b, a + b < 3000)) ? string(1 / self[0]) : ''",
+        "evaluation failed due to running out of cost budget, no further validation rules will be run",
+    ),
+)
+def test_a_message_that_costs_too_much_ends_the_evaluation(costs: str, said: str) -> None:
+    rule = {"rule": "false", "message": "m", "messageExpression": costs}
+    stated = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": [rule] * 30}
+    *failed, last = validate(list(range(300)), Structural(stated), RELEASE)
+    assert {each.message for each in failed} <= {"Invalid value: m"}
+    assert last.message.endswith(said)
+
+
 STORED = """
 type: object
 properties:

@@ -20,7 +20,7 @@ from webhook.check.target import runtime_config
 from webhook.documents import STDIN_NAME, Document
 from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.drivers import Profile
-from webhook.findings import TEMPLATE, Finding, found, guarded, identity
+from webhook.findings import TEMPLATE, Finding, Identity, found, guarded, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
@@ -271,8 +271,9 @@ class References:
         if self._namespace != DEFAULT_NAMESPACE:
             obj = in_namespace(obj, self._namespace)
         if not judgement.accepted:
-            self._refused.add(identity(obj).kind)
-            self._note_name(obj, document.source)
+            about = identity(obj)
+            self._refused.add(about.kind)
+            self._note_name(obj, about, document.source)
             self._unlooked.partly.add((document.source, document.index, document.within))
             errors = None if findings is None else _spoiled(findings)
             if errors is None:
@@ -319,7 +320,7 @@ class References:
         parts = list(claims_in(obj))
         for part in parts:
             if not part.is_known:  # as Grove's are, which pods cannot name
-                self._note_name(part.manifest, file)
+                self._note_name(part.manifest, identity(part.manifest), file)
         self._templates.note(obj)
         return bool(parts) or any(pods_in(obj, self._locations)) or any(used_by(obj))
 
@@ -329,11 +330,10 @@ class References:
 
         return Templates()
 
-    def _note_name(self, obj: JSONObject, file: str) -> None:
+    def _note_name(self, obj: JSONObject, about: Identity, file: str) -> None:
         """Record the name of a manifest, so that references to it are not reported, too."""
-        about = identity(obj)
         if about.name and about.kind in CLAIMS:
-            self._note(file, about.kind, about.name, namespace_of(obj))
+            self._note(file, about.kind, about.name, about.namespace or DEFAULT_NAMESPACE)
         elif about.name and about.kind in {_CLASS, _SLICE}:
             self._note(file, about.kind, about.name, "", text(obj, "spec", "driver"))
 

@@ -530,7 +530,7 @@ def _rule_of(name: str, said: str, kubernetes: str | None) -> list[str]:
     release, known = release_of(kubernetes) if kubernetes else None, _rules(kubernetes)
     place = _find(*_addressed(kinds(release), _steps(name)), release)
     found = _saying(said, {stated.name for stated, _ in text.readers(place, release)}.intersection(known))
-    return [of_rule(each, known[each]) for each in found if len(found) == 1]
+    return [of_rule(found[0], known[found[0]])] if len(found) == 1 else []
 
 
 def _fields_in(answer: str) -> Iterator[tuple[str, str]]:

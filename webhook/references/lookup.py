@@ -86,13 +86,13 @@ def _is_explained(problem: Problem, rule: ReferenceRule, reported: Mapping[int |
 
 def _rules_for(obj: JSONObject, kind: str, context: Context) -> Sequence[ReferenceRule]:
     """Return the rules that may find something in an object, in order."""
-    modules = _OF_OTHERS.get(kind, ())
     if context.inventory.knows("ResourceSlice"):
-        modules = _ORDER
-    elif kind in SELECTING:
+        return _rules_in(_ORDER, kind, context.fleet is not None)
+    modules = _OF_OTHERS.get(kind, ())
+    if kind in SELECTING:
         contents = [each.content for each in context.requests(obj)]
         modules = tuple([module for field, module in _OF_FIELDS.items() if any(each.get(field) for each in contents)])
-    return _rules_in(modules, kind, context.fleet is not None)
+    return _rules_in(modules, kind, False)  # noqa: FBT003 - as below
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from webhook.api.templates import pod_template
 from webhook.documents import Document
+from webhook.findings import Identity, identity
 from webhook.objects import group_of, mapping, number, text
 from webhook.problem import WARNING, Key, Path, Problem
 
@@ -23,8 +24,8 @@ _NAME: Final = Path(("metadata", "name"))
 _POOL: Final = ("spec", "pool")
 _GENERATION: Final = Path((*_POOL, "generation"))
 
-Known = dict[tuple[str, str, object, str], Document]
-"""Objects by group, kind, namespace and name."""
+Known = dict[Identity, Document]
+"""Objects by kind, namespace and name, with the group in place of the API version."""
 
 
 def misread_key(document: Document) -> Iterator[Problem]:
@@ -64,13 +65,15 @@ def repeated_object(document: Document, known: Known, namespace: str | None) -> 
     Objects in different files, or in a file of Markdown, are not compared: they may be alternatives, or for other
     clusters.
     """
-    obj = document.data
-    name, kind, stated = text(obj, *_NAME), text(obj, "kind"), text(obj, "metadata", "namespace")
-    where = "" if namespace is None else stated or namespace
-    first = known.setdefault((group_of(obj), kind, where, name), document) if name else document
+    about = identity(document.data)
+    where = "" if namespace is None else about.namespace or namespace
+    same = about._replace(api_version=group_of(document.data), namespace=where)
+    first = known.setdefault(same, document) if about.name else document
     if first is not document:
         line = first.position(_NAME).line
         place = f" in namespace {where}" if where else ""
-        message = f'{kind} "{name}"{place} is at line {line}, too: if both are applied, this one replaces it'
+        message = (
+            f'{about.kind} "{about.name}"{place} is at line {line}, too: if both are applied, this one replaces it'
+        )
         hint = f"give it another name{'' if namespace is None else ' or namespace'}, or remove one of them"
         yield Problem(WARNING, "repeated-object", "Repeated", _NAME, message, hint)

@@ -89,8 +89,8 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
                     yield finding((*path, "resources", place), message, meant, "Unknown")
             names = texts(each, "resourceNames") if _DRIVER in texts(each, "resources") else ()
             for name in (one for one in names if "." not in one and not _is_driver(one, context)):
-                message = f'"{name}" is no driver, whose names are domains, so that this has no effect'
-                hint = "write the driver as in spec.driver of its ResourceSlices, such as gpu.example.com"
+                message = f'"{name}" is not the name of a driver: the rule has no effect'
+                hint = "use spec.driver of its ResourceSlices, a DNS subdomain such as gpu.example.com"
                 yield finding((*path, "resourceNames", names.index(name)), message, hint, "Unknown")
         elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _RESOURCES), ""):
             message = f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'

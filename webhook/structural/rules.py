@@ -26,7 +26,7 @@ from webhook.cel.types.base import Type
 from webhook.cel.types.values import NONE, Optional, Value
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
-from webhook.problem import ERROR, WARNING, Key, Path, Problem, duplicate, forbidden, invalid, required
+from webhook.problem import ERROR, WARNING, Key, Path, Problem, duplicate, forbidden, invalid, quoted, required
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.structural.formats import read_duration
@@ -132,7 +132,6 @@ _READ: Final[Mapping[str, Callable[[str], Any]]] = {
 
 
 _OUT_OF_BUDGET: Final = "failed due to running out of cost budget, no further validation rules will be run"
-_MESSAGE: Final = "messageExpression"
 _LONGEST_MESSAGE: Final = 5 * 1024
 """The most bytes of a text that a ``messageExpression`` makes."""
 _MISMATCH: Final = "call arguments did not match a supported operator, function or macro signature for rule: "
@@ -258,7 +257,7 @@ class Evaluation:
         if rule.program is None:
             return ""
         refuse = partial(invalid, path, type_)
-        holds = self._value(rule.program, bindings, refuse, "validation", f"rule: {rule.name}")
+        holds = self._value(rule.program, bindings, refuse, f"rule: {rule.name}")
         if isinstance(holds, EvaluationError) and self._reports_errors:
             why = f"{holds} evaluating rule: " if holds.has_overload else f"'{holds}': {_MISMATCH}"
             self.found.append(refuse(why + rule.name))
@@ -266,22 +265,28 @@ class Evaluation:
             return ""
         message = None
         if rule.message is not None:
-            stated = f"{_MESSAGE}: {text(rule.stated, _MESSAGE)}"
-            message = self._value(rule.message, bindings, refuse, f"{_MESSAGE} evaluation", stated)
+            stated = f"messageExpression: {quoted(text(rule.stated, 'messageExpression'))}"
+            message = self._value(rule.message, bindings, refuse, stated, of_message=True)
         made = message.strip() if isinstance(message, str) else ""
         if made and "\n" not in made and len(made.encode()) <= _LONGEST_MESSAGE:
             return made
         return text(rule.stated, "message").strip() or f"failed rule: {rule.name}"
 
     def _value(
-        self, program: Program, bindings: Mapping[str, Any], refuse: Callable[[str], Problem], what: str, stated: str
+        self,
+        program: Program,
+        bindings: Mapping[str, Any],
+        refuse: Callable[[str], Problem],
+        stated: str,
+        *,
+        of_message: bool = False,
     ) -> Value:
         """Return the value of an expression, which may be an error.
 
         Args:
             refuse: Makes the finding that the rules have cost too much.
-            what: What is evaluated, in that finding.
-            stated: The expression, in it.
+            stated: The expression, in that finding.
+            of_message: Whether it makes a message; such a finding has other words.
         """
         value: Value
         try:
@@ -289,11 +294,12 @@ class Evaluation:
         except EvaluationError as error:
             value = error
         except CostLimitExceededError as error:
-            why = "" if stated.startswith(_MESSAGE) else f"'{error}': "
+            why = "" if of_message else f"'{error}': "
             self._stop(
                 refuse(f"{why}no further validation rules will be run due to call cost exceeds limit for {stated}")
             )
         if self._meter.cost > POLICY_LIMIT:
+            what = "messageExpression evaluation" if of_message else "validation"
             self._stop(refuse(f"{what} {_OUT_OF_BUDGET}"))
         return value
 

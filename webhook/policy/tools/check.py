@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice, product
 from typing import Any, Final
@@ -602,8 +602,12 @@ def _constant(stated: StatedExpression) -> object:
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(?:object|oldObject|params|request|variables)\b")
 
 
-_MADE: Final = frozenset(("quantity", "semver", "ip", "cidr", "url"))
-"""The functions that make a value of a text, or fail when they are called."""
+_MADE: Final[Mapping[str, Callable[[str], str]]] = {
+    "quantity": lambda text: near_quantity(text)[0],
+    "semver": near_semver,
+    **dict.fromkeys(("ip", "cidr", "url"), lambda _: ""),
+}
+"""The functions that make a value of a string, or fail when they are called; each with what corrects the string."""
 
 
 def _malformed(policy: Policy) -> Iterator[Problem]:
@@ -621,8 +625,8 @@ def _malformed(policy: Policy) -> Iterator[Problem]:
             try:
                 compiled.environment.compile(made).evaluate({}, meter=Meter(CALL_LIMIT))
             except CelError as error:
-                near = {"quantity": near_quantity(literal.value)[0], "semver": near_semver(literal.value)}
-                hint = f'did you mean {node.function}("{meant}")?' if (meant := near.get(node.function)) else ""
+                meant = _MADE[node.function](literal.value)
+                hint = f'did you mean {node.function}("{meant}")?' if meant else ""
                 at = stated.start + literal.offset
                 yield warning("impossible-constant", stated.path, f"{made} is an error: {error}", hint, at)
 
