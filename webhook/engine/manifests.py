@@ -251,7 +251,7 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
 
 
 def _misfits(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
-    """List why a quota, or another object that tells of DRA, such as a role or a webhook's, cannot be decoded."""
+    """List why a quota, or an object that names the API group of DRA, such as a role, cannot be decoded."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if (
         not isinstance(version, str)
@@ -261,7 +261,7 @@ def _misfits(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
         return []
     if type_of(version, kind) is None:
         return []
-    from webhook.documents.placeholders import has_placeholder  # few objects tell of DRA
+    from webhook.documents.placeholders import has_placeholder  # few objects name it
 
     release = release_of(kubernetes) if kubernetes else DEFAULT
     found = undecodable(obj, release)

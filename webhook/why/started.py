@@ -415,7 +415,7 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, event: E
                 since = text(condition_of(next(there, {}), "Ready"), "lastTransitionTime")
                 is_lost = event and "" < since < event.time
                 why = f"the pod of its DaemonSet {full_name_of(workload)} " + (
-                    f"is ready since {since}" if is_lost else "is ready by now, and kubelet tries again"
+                    f"has been ready since {since}" if is_lost else "is ready by now, and kubelet tries again"
                 )
                 help_ = _ELSEWHERE if is_lost else ""
             yield Cause(f"{who}: {why}", [about, workload], (help_,) if help_ else ())

@@ -304,14 +304,14 @@ def _refused_machine(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     gpus, networks = items(obj, *at, "domain", "devices", "gpus"), items(obj, *at, "networks")
     named = {text(each, "name") for each in networks if each.get("resourceClaim")}
     devices = {bool(each.get("claimName")) for each in gpus}
-    hint = "take all of them from claims, or none"
+    hint = "use claims for all of them, or for none"
     if len(devices) > 1:
-        yield (*at, "domain", "devices", "gpus"), "KubeVirt refuses GPUs of claims beside others", hint
+        yield (*at, "domain", "devices", "gpus"), "KubeVirt refuses GPUs with claims together with GPUs without claims", hint
     if named and any("multus" in each for each in networks):
-        yield (*at, "networks"), "KubeVirt refuses networks of claims beside those of Multus", hint
+        yield (*at, "networks"), "KubeVirt refuses networks with claims together with Multus networks", hint
     for steps, each in placed(obj, *at, "domain", "devices", "interfaces"):
         if text(each, "name") in named and not each.keys() & {"sriov", "binding"}:
-            message = "KubeVirt refuses an interface of a claim's network without sriov or a binding"
+            message = "KubeVirt requires sriov or binding for an interface whose network uses a claim"
             yield steps, message, "write sriov: {}, or binding: with the name of a plugin"
 
 

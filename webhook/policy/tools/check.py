@@ -354,7 +354,7 @@ def _unknown_resources(index: int, rule: ResourceRule, kinds: Kinds) -> Iterator
             served = ", ".join(version for kind in found for version in kinds.versions(kind))
             yield warning("unserved-version", path / "apiVersions", message, f"it serves {served}" if served else "")
         elif rule.scope != _ALL and all(kinds.is_namespaced(kind) is (rule.scope == "Cluster") for kind in found):
-            where = "in a namespace" if rule.scope == "Cluster" else "in no namespace"
+            where = "namespaced" if rule.scope == "Cluster" else "cluster-scoped"
             message = f"{name} are {where}: with scope {rule.scope} the rule matches none of them"
             yield warning("unknown-resource", path / "scope", message, "leave the scope out")
 
