@@ -306,9 +306,9 @@ def _refused_machine(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     devices = {bool(each.get("claimName")) for each in gpus}
     hint = "use claims for all of them, or for none"
     if len(devices) > 1:
-        yield (*at, "domain", "devices", "gpus"), "KubeVirt refuses GPUs with claims together with GPUs without claims", hint
+        yield (*at, "domain", "devices", "gpus"), "KubeVirt refuses GPUs with and without claims together", hint
     if named and any("multus" in each for each in networks):
-        yield (*at, "networks"), "KubeVirt refuses networks with claims together with Multus networks", hint
+        yield (*at, "networks"), "KubeVirt refuses networks with claims and Multus networks together", hint
     for steps, each in placed(obj, *at, "domain", "devices", "interfaces"):
         if text(each, "name") in named and not each.keys() & {"sriov", "binding"}:
             message = "KubeVirt requires sriov or binding for an interface whose network uses a claim"
