@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 from webhook.allocation import Allocator, Answer, Features
+from webhook.release import Release
 
 Json = dict[str, Any]
 
@@ -43,7 +44,7 @@ class Cluster:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.kind = random.choice(("plain", "plain", "partitions", "shares"))
-        self.release: dict[str, int] = random.choice(({}, {"patch": 3}, {"release": 37}))
+        self.release: dict[str, Any] = random.choice(({}, {"patch": 3}, {"release": Release(37)}))
         self.nodes = [self._node(number) for number in range(random.randint(1, 3))]
         self.slices = [each for node in self.nodes for each in self._pool(node["metadata"]["name"])]
         if random.random() < 0.3:
