@@ -454,7 +454,7 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
             f"{words and f', as it says: {brief(words)}'}; the scheduler does not look at it until the controller that "
             "set it removes it"
         )
-        return Explained([Cause(said, [*about, *known], sort="scheduling-gate", words=words)])
+        return Explained([Cause(said, [*about, known], sort="scheduling-gate", words=words)])
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
         return Explained(blocking, scene.scheduler.schedule(pod))
     if text(pod, "spec", "schedulingGroup", "podGroupName") and (found := _of_gang(scene, pod)):
