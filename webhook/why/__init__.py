@@ -333,7 +333,7 @@ def _by_itself(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -
 
 
 def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
-    """Say that a workload waits for Kueue, and whether Kueue can admit it; None if it is in no queue, or may be admitted."""
+    """Say that a workload waits for Kueue, and whether Kueue can admit it; None if it does not."""
     labels, namespace = mapping(workload, "metadata", "labels"), namespace_of(workload)
     known, said = scene.kueue_says(workload)
     is_stopped = is_suspended(workload)

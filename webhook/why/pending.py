@@ -927,7 +927,7 @@ def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -
         verb = f"{is_} {state}" if state.startswith(("not ", "un", "shut", "being ")) else f"{has} {state}"
         more = " (not ready)" if state == "unreachable" else ""
         said.append(f"{verb}{more}{words and f': {words}'}")
-    return " and ".join(said)
+    return " and ".join(dict.fromkeys(said))
 
 
 def _short(name: str, states: Sequence[NodeState], needs: Needs) -> str:

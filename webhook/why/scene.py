@@ -10,7 +10,7 @@ from typing import Final
 from webhook.allocation.devices import Taint
 from webhook.api.templates import source
 from webhook.grouping import by_key
-from webhook.inventory import Inventory, controller_of, has_ended
+from webhook.inventory import Inventory, has_ended
 from webhook.inventory.claims import MADE, sources_of
 from webhook.later import cached_property
 from webhook.objects import JSONObject, condition_of, items, mapping, name_of, namespace_of, number, text
@@ -197,23 +197,19 @@ class Scene(Stored):
         super().__init__(inventory=inventory, settings=Settings.of_cluster(inventory, kubernetes, feature_gates))
 
     def kueue_says(self, obj: JSONObject) -> tuple[JSONObject | None, str]:
-        """Return the Workload by which Kueue knows an object or its owners, and why it is not admitted, if it says so."""
+        """Return the Workload by which Kueue knows an object or its owners, and why it does not admit it."""
         makers = obj, *self.owners(obj)
-        uids = {text(each, "metadata", "uid") for each in makers} | {
-            text(controller_of(each), "uid") for each in makers
-        }
+        uids = {text(each, "metadata", "uid") for each in makers} | set().union(*map(_uids_of_owners, makers))
         known = [each for each in self.inventory.all("Workload") if uids - {""} & _uids_of_owners(each)]
         for kind in ("QuotaReserved", "Admitted"):
             for each in known:
                 if text(condition := condition_of(each, kind), "status") == "False":
                     return each, text(condition, "message")
-        waiting = ((each, check) for each in known for check in items(each, "status", "admissionChecks"))
-        for each, check in waiting:
-            if text(check, "state") != "Ready":
-                return (
-                    each,
-                    f"admission check {text(check, 'name')} is {text(check, 'state')}: {text(check, 'message')}",
-                )
+        for each in known:
+            for check in items(each, "status", "admissionChecks"):
+                name, state, words = (text(check, field) for field in ("name", "state", "message"))
+                if state != "Ready":
+                    return each, f"admission check {name} is {state}: {words}"
         return next(iter(known), None), ""
 
     @cached_property
