@@ -608,7 +608,7 @@ class _Pending:
         about: list[About] = [claim, Ref("Device", first.device), *(Ref("Condition", each) for each in conditions)]
         said = f"claim {name_of(claim)} {'is' if name_of(claim) in self._allocated else 'would be'} allocated, but"
         if first.is_unavailable:
-            return Cause(f"{said} its binding conditions have failed: {first.text}; {placement.reason}", about)
+            return Cause(f"{said} its binding conditions have failed: {placement.reason or first.text}", about)
         several = len(first.missing) > 1
         return Cause(
             f"{said} binding condition{'s' * several} {' and '.join(first.missing)} of device {first.place} "

@@ -281,12 +281,15 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         log = "if it stays so, see the log of kube-controller-manager"
         yield Cause(f"{said}, and kubelet then starts the pod", [pod, claim, Ref("Node", node), sources], (log,))
         return
-    scheduler = text(pod, "spec", "schedulerName")
-    if scheduler not in {"", DEFAULT_SCHEDULER}:
+    scheduler = text(pod, "spec", "schedulerName") or DEFAULT_SCHEDULER
+    if scheduler != DEFAULT_SCHEDULER or scene.events(pod, "Scheduled"):
         what = "not reserved for it" if allocation_of(claim) else "never allocated"
         said = f"{name} was {what} by its scheduler {scheduler} (spec.schedulerName), which has bound it to {node}"
-        switch = "(Volcano: predicate.DynamicResourceAllocationEnable of the plugin predicates)"
-        help_ = f"switch on the support of claims in {scheduler} {switch}, or let {DEFAULT_SCHEDULER} schedule the pod"
+        help_ = (
+            f"switch on the support of claims in {scheduler} (kube-scheduler: the feature gate DynamicResourceAllocation "
+            "and the plugin DynamicResources; Volcano: predicate.DynamicResourceAllocationEnable of the plugin "
+            "predicates), and create the pod again"
+        )
         yield Cause(f"{said}: kubelet does not start it", [pod, claim, Ref("Node", node), sources], (help_,))
         return
     made = f"spec.nodeName ({node}) bypassed the scheduler, so {name} was never allocated"
