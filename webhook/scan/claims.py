@@ -376,9 +376,9 @@ def device_unhealthy(cluster: Stored) -> Iterator[Found]:
                 message = f"kubelet reports that {text(resource, 'name')} is unhealthy: {listed(what)}"
                 yield Found(pod, message, _REPLACE, ("status", "containerStatuses"))
     for claim in filter(cluster.running, cluster.allocated):
-        for index, (device, said) in enumerate(bad_conditions(claim)):
+        for index, (place, said) in enumerate(bad_conditions(claim)):
             if said:
-                message = f"device {'/'.join(device)}: {said}"
+                message = f"device {'/'.join(place)}: {said}"
                 yield Found(claim, message, _REPLACE, ("status", "devices", index, "conditions"))
     for result in cluster.results:
         device = cluster.device(result)

@@ -286,9 +286,9 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         what = "not reserved for it" if allocation_of(claim) else "never allocated"
         said = f"{name} was {what} by its scheduler {scheduler} (spec.schedulerName), which has bound it to {node}"
         help_ = (
-            f"switch on the support of claims in {scheduler} (kube-scheduler: the feature gate DynamicResourceAllocation "
-            "and the plugin DynamicResources; Volcano: predicate.DynamicResourceAllocationEnable of the plugin "
-            "predicates), and create the pod again"
+            f"switch on the support of claims in {scheduler} (kube-scheduler: the feature gate "
+            "DynamicResourceAllocation and the plugin DynamicResources; Volcano: "
+            "predicate.DynamicResourceAllocationEnable of the plugin predicates), and create the pod again"
         )
         yield Cause(f"{said}: kubelet does not start it", [pod, claim, Ref("Node", node), sources], (help_,))
         return
