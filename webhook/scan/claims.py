@@ -379,13 +379,9 @@ def device_unhealthy(cluster: Stored) -> Iterator[Found]:
                 message = f"kubelet reports that {text(resource, 'name')} is unhealthy: {listed(what)}"
                 yield Found(pod, message, _REPLACE, ("status", "containerStatuses"))
     for claim in filter(cluster.running, cluster.allocated):
-        results = results_of(claim)
-        awaited = {kind for each in results for kind in texts(each, "bindingConditions")}
-        for index, each in enumerate(items(claim, "status", "devices")):
-            for condition in [one for one in items(each, "conditions") if _is_bad(one, awaited)][:1]:
-                said = " ".join(filter(None, (text(condition, part) for part in ("reason", "message"))))
-                state = f"condition {text(condition, 'type')} is {text(condition, 'status')}"
-                message = f"device {'/'.join(device_of(each))}: {state}: {said}"
+        for index, (place, said) in enumerate(bad_conditions(claim)):
+            if said:
+                message = f"device {'/'.join(place)}: {said}"
                 yield Found(claim, message, _REPLACE, ("status", "devices", index, "conditions"))
     for result in cluster.results:
         device = cluster.device(result)
@@ -402,6 +398,15 @@ def _identified(resource: JSONObject, held: Collection[AllocatedDevice]) -> str:
 
 
 _REPLACE: Final = "delete the pod, so that it gets another device"
+
+
+def bad_conditions(claim: JSONObject) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """Yield each device in the status of a claim with what a condition says that is bad; empty if none is."""
+    awaited = {kind for each in results_of(claim) for kind in texts(each, "bindingConditions")}
+    for each in items(claim, "status", "devices"):
+        bad = next((one for one in items(each, "conditions") if _is_bad(one, awaited)), None)
+        words = " ".join(filter(None, (text(bad, part) for part in ("reason", "message"))))
+        yield device_of(each), f"condition {text(bad, 'type')} is {text(bad, 'status')}: {words}" if bad else ""
 
 
 def _is_bad(condition: JSONObject, awaited: Collection[str]) -> bool:

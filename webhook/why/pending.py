@@ -454,7 +454,7 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
             f"{words and f', as it says: {brief(words)}'}; the scheduler does not look at it until the controller that "
             "set it removes it"
         )
-        return Explained([Cause(said, [*about, *known], sort="scheduling-gate", words=words)])
+        return Explained([Cause(said, [*about, known], sort="scheduling-gate", words=words)])
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
         return Explained(blocking, scene.scheduler.schedule(pod))
     if text(pod, "spec", "schedulingGroup", "podGroupName") and (found := _of_gang(scene, pod)):
@@ -608,7 +608,7 @@ class _Pending:
         about: list[About] = [claim, Ref("Device", first.device), *(Ref("Condition", each) for each in conditions)]
         said = f"claim {name_of(claim)} {'is' if name_of(claim) in self._allocated else 'would be'} allocated, but"
         if first.is_unavailable:
-            return Cause(f"{said} its binding conditions have failed: {first.text}; {placement.reason}", about)
+            return Cause(f"{said} its binding conditions have failed: {placement.reason or first.text}", about)
         several = len(first.missing) > 1
         return Cause(
             f"{said} binding condition{'s' * several} {' and '.join(first.missing)} of device {first.place} "
@@ -927,7 +927,7 @@ def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -
         verb = f"{is_} {state}" if state.startswith(("not ", "un", "shut", "being ")) else f"{has} {state}"
         more = " (not ready)" if state == "unreachable" else ""
         said.append(f"{verb}{more}{words and f': {words}'}")
-    return " and ".join(said)
+    return " and ".join(dict.fromkeys(said))
 
 
 def _short(name: str, states: Sequence[NodeState], needs: Needs) -> str:
