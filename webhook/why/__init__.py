@@ -327,6 +327,8 @@ def _by_itself(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -
         said = "is suspended (spec.suspend): it makes no pods until it is resumed"
         yield _queued(scene, workload) or Cause(said, about)
     yield from _of_job(workload, pods)
+    if not pods and (by := text(workload, "spec", "managedBy")) not in {"", "kubernetes.io/job-controller"}:
+        yield Cause(f"has no pod: {by} manages it (spec.managedBy), perhaps in another cluster", about)
     if kind != "DaemonSet" and replicas_of(workload) == 0:
         field = "parallelism" if kind == "Job" else "replicas"
         yield Cause(f"has no pods, as its {field} is 0", about, (f"raise spec.{field}",))

@@ -450,7 +450,7 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
         about: list[About] = [Ref("Gate", each) for each in gates]
         known, words = scene.kueue_says(pod)
-        who = ": Kueue has not admitted it" if any(each.startswith(f"{KUEUE}/") for each in gates) else ""
+        who = ": Kueue has not admitted it" if f"{KUEUE}/admission" in gates else ""
         said = (
             f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}"
             f"{words and f', as it says: {brief(words)}'}; the scheduler does not look at it until the controller that "
