@@ -166,9 +166,14 @@ class Device(Record):
         return "/".join(self.id)
 
     @property
+    def where(self) -> JSONObject:
+        """The fields that tell which nodes can use it: its own, or those of its slice."""
+        return self.content.others if self.slice.is_per_device else self.slice.where
+
+    @property
     def node_name(self) -> str:
         """The only node that can use it; empty if labels decide, or all nodes can."""
-        return (self.content.others.get("nodeName") if self.slice.is_per_device else self.slice.node_name) or ""
+        return self.where.get("nodeName") or ""
 
 
 class Slice:
@@ -189,9 +194,9 @@ class Slice:
         self.generation: int = pool.get("generation", 0)
         self.count: int = pool.get("resourceSliceCount", 0)
         self.node_name: str | None = spec.get("nodeName")
-        self.node_selector: JSONObject | None = spec.get("nodeSelector")
-        self.node_terms = terms(self.node_selector)
-        self.serves_all_nodes = spec.get("allNodes") is True
+        self.where = {name: spec[name] for name in ("nodeName", "nodeSelector", "allNodes") if name in spec}
+        """The fields that tell which nodes can use its devices."""
+        self.node_terms = terms(spec.get("nodeSelector"))
         self.says_per_device = spec.get("perDeviceNodeSelection") is not None
         self.is_per_device = spec.get("perDeviceNodeSelection") is True
         self.counter_sets: Sequence[JSONObject] = spec.get("sharedCounters") or ()

@@ -209,16 +209,10 @@ def is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
     Raises:
         GatherError: A node selector cannot be parsed.
     """
-    if each.node_name:
-        return each.node_name == node
-    places: list[tuple[str, Mapping[str, Any]]] = []
-    if each.serves_all_nodes or each.node_selector is not None:
-        places = [("", {"allNodes": each.serves_all_nodes, "nodeSelector": each.node_selector})]
-    elif each.is_per_device:
-        places = [(f"device {device.name} in ", device.content.others) for device in each.devices]
-    for of, spec in places:
+    of_devices = [(f"device {device.name} in ", device.where) for device in each.devices if each.is_per_device]
+    for of, where in of_devices or [("", each.where)]:
         try:
-            if node_matches(node, labels, spec):
+            if node_matches(node, labels, where):
                 return True
         except SelectorError as error:
             why = f"failed to perform node selection for {of}slice {each.name}: {error}"
@@ -578,7 +572,7 @@ class NodeView:
         if not device.slice.is_per_device:
             return True
         try:
-            return node_matches(self.node, self.labels, device.content.others)
+            return node_matches(self.node, self.labels, device.where)
         except SelectorError as error:
             return str(error)
 

@@ -456,8 +456,6 @@ class State:
         """The states of the constraints."""
         self.used = 0
         """The devices allocated by this search, as a bit set of places."""
-        self._used_by = [0] * len(demand.claims)
-        """The same by claim."""
         self.shares: dict[int, dict[str, int]] = {}
         """The amounts taken of shared devices, by place and capacity."""
         self.consumed: dict[tuple[str, tuple[str, str]], int] = {}
@@ -466,7 +464,9 @@ class State:
 
     def blocked(self, ask: Ask) -> int:
         """Return the devices that are in use for a request, as a bit set of places."""
-        return self._used_by[ask.claim] if ask.is_admin else self.view.taken | self.used
+        if ask.is_admin:
+            return sum(1 << pick.device for pick in self.picks[ask.claim] if pick.take is None)
+        return self.view.taken | self.used
 
     def has_capacity(self, ask: Ask, index: int, *, is_unused: bool = False) -> bool:
         """Tell whether a device has the capacity left that a request wants (``CmpRequestOverCapacity``).
@@ -501,7 +501,6 @@ class State:
         take = None
         is_first, used = index not in self.shares, self.used
         if not is_shared:
-            self._used_by[ask.claim] |= 1 << index
             self.used |= 1 << index
         else:
             if ask.is_all and not self.has_capacity(ask, index):
@@ -554,7 +553,6 @@ class State:
         has_counters, groups = pick.draw
         self._restore_groups(groups)
         self._release_constraints(ask, ask.constraints)
-        self._used_by[ask.claim] &= ~(1 << index)
         self.used = pick.used
         if has_counters and (pick.take is None or self._undoes_all):
             self._release(index)

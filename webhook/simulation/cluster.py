@@ -712,5 +712,5 @@ class Cluster:
     def _count(self, claim: JSONObject, *, is_used: bool) -> None:
         """Count a claim's devices as in use, or as free again."""
         for each in (self, *self.variants.values()):
-            (each.allocator.add if is_used else each.allocator.remove)(claim)
+            (each.allocator.usage.add if is_used else each.allocator.usage.remove)(claim)
         self.log += [self._homes.get(device_of(each)[:2], EVERYWHERE) for each in results_of(claim)]
