@@ -725,7 +725,8 @@ class Search:
             Stop: The attempt ends with an error of upstream's.
         """
         mixes_up = self._view.variant.mixes_up_alternatives
-        totals: dict[int, dict[int, int]] = {}
+        least: dict[int, int] = {}
+        """The fewest devices that each request of the claim wants."""
         last: Ask | None = None
         for check in self._demand.checks:
             if isinstance(check, Complaint):
@@ -735,12 +736,13 @@ class Search:
                     # Until 1.35 the second alternative of a request was cached under the index of the first.
                     is_first = mixes_up and check.alternative == 1 and last is not None and last.is_all
                     self._every[check] = self._all_devices(check, (last if last and is_first else check).chooser)
-                last = check
-                least, wanted = totals.setdefault(check.claim, {}), self._wanted(check)
+                last, wanted = check, self._wanted(check)
                 least[check.place] = min(wanted, least.get(check.place, wanted))
-            elif (total := sum(totals.get(check, {}).values())) > LIMIT:
+            elif (total := sum(least.values())) > LIMIT:
                 text = f": number of requested devices {total} exceeds the claim limit of {LIMIT}"
                 raise Stop(Complaint(check, text))
+            else:
+                least.clear()
 
     def _all_devices(self, ask: Ask, chooser: Chooser) -> list[int]:
         """Return the devices that a request for all devices gets.
