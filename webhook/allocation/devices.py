@@ -194,7 +194,7 @@ class Slice:
         self.generation: int = pool.get("generation", 0)
         self.count: int = pool.get("resourceSliceCount", 0)
         self.node_name: str | None = spec.get("nodeName")
-        self.where = {name: spec[name] for name in ("nodeName", "nodeSelector", "allNodes") if name in spec}
+        self.where: JSONObject = {name: spec[name] for name in ("nodeName", "nodeSelector", "allNodes") if name in spec}
         """The fields that tell which nodes can use its devices."""
         self.node_terms = terms(spec.get("nodeSelector"))
         self.says_per_device = spec.get("perDeviceNodeSelection") is not None
