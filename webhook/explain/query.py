@@ -119,6 +119,9 @@ def explain(
     named = [each for each in places if text.type_name(each.field).rpartition("]")[2].casefold() == wanted]
     if named:
         raise UnknownNameError(f"{query} is the type of a field: {_first([*map(str, named)])}")
+    value = re.compile(rf"\b{re.escape(query)}\b")
+    if query[:1].isupper() and (told := [str(each) for each in places if value.search(text.said_of(each.field))]):
+        raise UnknownNameError(f"{query} is not a rule or kind; these fields tell of it: {_first(told)}")
     raise UnknownNameError(f"unknown rule or kind {query}: {_instead(among, steps, [*known, *GATES], places, release)}")
 
 
