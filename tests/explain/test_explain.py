@@ -301,6 +301,7 @@ def test_the_examples_of_a_rule_are_shown() -> None:
 
 SCHEDULER = "kube-scheduler"
 KUBELET = "kubelet"
+COLUMN = "kubectl, in its column STATE of claims"
 CLAIMS = "resource claim controller of kube-controller-manager"
 DEVICE_TAINTS = "device taint eviction controller of kube-controller-manager"
 WORKLOAD = "controller of the workload (ReplicaSet, StatefulSet, DaemonSet, Job)"
@@ -320,7 +321,8 @@ def test_the_speaker_decides(answer: str, by: list[str], says: str) -> None:
     out = explain_answer(answer)
     assert speakers(out) == by
     assert says in " ".join(out.split())
-    assert speakers(explain_answer(f'message: "{answer}"')) == by
+    if by != [COLUMN]:  # whose words stand alone, or in a table
+        assert speakers(explain_answer(f'message: "{answer}"')) == by
 
 
 def test_each_text_is_said() -> None:

@@ -13,8 +13,7 @@ from tests.rows import each_row
 from webhook.documents.dump import dump
 from webhook.engine.manifests import review
 from webhook.engine.offline import Sender
-from webhook.policy.generate import generate
-from webhook.policy.generate.checks import CHECKS, LIMITS
+from webhook.policy.generate import checks, generate, limits
 from webhook.policy.load import load
 from webhook.policy.manifest.model import Given
 from webhook.policy.tools.check import check_policies
@@ -26,9 +25,9 @@ BEYOND = {"claim-not-used", "prescheduled", "asks-for-nothing"}
 """Rules about input that the API server accepts; :func:`validate` does not run them."""
 
 
-def asked(*rules: str, release: int = 36, **limits: int) -> Sender:
+def asked(*rules: str, release: int = 36, **limited: int) -> Sender:
     """Load the generated policies."""
-    given = [Given(each) for each in generate(rules, limits, actions=["Deny"], release=Release(release))]
+    given = [Given(each) for each in generate(rules, limited, actions=["Deny"], release=Release(release))]
     return Sender(load(given, Release(release)), given)
 
 
@@ -41,8 +40,8 @@ def refused(sender: Sender, obj: Any, kubernetes: str = "1.36") -> set[str]:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("release", [32, *(pytest.param(each, marks=pytest.mark.slow) for each in range(33, 37)), 37])
 def test_policies_pass_policy_check(release: int) -> None:
-    limits = dict.fromkeys(LIMITS, 4)
-    given = [Given(each) for each in generate(CHECKS, limits, actions=["Deny"], release=Release(release))]
+    limited = dict.fromkeys(limits(), 4)
+    given = [Given(each) for each in generate(checks(), limited, actions=["Deny"], release=Release(release))]
     assert check_policies(given, Release(release)).findings == ()
 
 
@@ -50,7 +49,7 @@ def test_policies_pass_policy_check(release: int) -> None:
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: str(file.name))
 def test_a_policy_refuses_what_the_rule_refuses(file: Any) -> None:
     sender, seen = None, Counter[str]()
-    rules = set(CHECKS) - BEYOND
+    rules = set(checks()) - BEYOND
     for case in cases(file, one_of=10):
         if case.kind not in _KINDS or case.line["op"] != "CREATE" or any(map(_is_undecodable, case.errors)):
             continue
@@ -97,7 +96,7 @@ WORKLOAD = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"
     (of("Deployment", version="apps/v1", spec=WORKLOAD), {"claim-not-used"}),
 )
 def test_a_policy_refuses_what_a_rule_only_warns_of(obj: Any, rules: set[str]) -> None:
-    assert refused(asked(*CHECKS), obj) == rules
+    assert refused(asked(*checks()), obj) == rules
 
 
 def test_a_pod_that_names_its_node_is_rewritten_or_refused() -> None:
@@ -118,7 +117,7 @@ def test_a_limit_counts_what_is_requested() -> None:
     claim = CLAIM | {"spec": {"devices": {"requests": requests}}}
     assert [refused(asked(devices=most), claim) for most in (2, 1)] == [set(), {"limit-devices"}]
     for number, nouns in ((1, ("claim", "device", "request")), (2, ("claims", "devices", "requests"))):
-        made = dump(generate([], dict.fromkeys(LIMITS, number), actions=["Deny"], release=Release(36)))
+        made = dump(generate([], dict.fromkeys(limits(), number), actions=["Deny"], release=Release(36)))
         assert all(made.count(f"at most {number} {noun}") == 2 for noun in nouns)
         assert number > 1 or not any(f"1 {noun}s" in made for noun in nouns)
 
@@ -127,7 +126,7 @@ class TestCommand:
     def test_it_prints_all_policies(self) -> None:
         printed = draguard("policy", "generate", "--from-rules", "--limit", "claims=2", "--kubernetes-version", "1.34")
         assert (printed.code, printed.err) == (0, "")
-        given = generate(CHECKS, {"claims": 2}, actions=["Deny"], release=Release(34))
+        given = generate(checks(), {"claims": 2}, actions=["Deny"], release=Release(34))
         assert [*yaml.safe_load_all(printed.out)] == [*given]
 
     def test_chosen_rules_and_actions(self) -> None:

@@ -14,7 +14,7 @@ from webhook.drivers import built_in
 from webhook.explain.names import rule_names
 from webhook.explain.places import kinds
 from webhook.inventory.snapshots import RESOURCES
-from webhook.policy.generate.checks import CHECKS, LIMITS
+from webhook.policy.generate import checks, limits
 from webhook.records import NamedTuple
 from webhook.release import releases
 from webhook.report import FORMATS
@@ -57,9 +57,9 @@ _VALUES: Mapping[str, Callable[[], OptionValues]] = {
     "KIND[.FIELD]|RULE|GATE": lambda: OptionValues(
         (*dict.fromkeys(each.name for each in kinds()), *rule_names(), *GATES)
     ),
-    "NAME=NUMBER": lambda: OptionValues(keys=tuple(LIMITS)),
+    "NAME=NUMBER": lambda: OptionValues(keys=tuple(limits())),
     "RESOURCE": lambda: OptionValues(tuple(RESOURCES)),
-    "RULE": lambda: OptionValues(tuple(CHECKS)),
+    "RULE": lambda: OptionValues(tuple(checks())),
     "RULE=LEVEL": lambda: OptionValues(_LEVELS, rule_names(), _LEVELS),
     "RULE[,RULE…]": lambda: OptionValues(rule_names()),
     "VERSION": lambda: OptionValues([f"1.{each}" for each in releases(OLDEST, NEWEST)]),

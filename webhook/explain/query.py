@@ -305,10 +305,10 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 """A value, which may look like a field."""
 _NOT_DECODED: Final = re.compile(r'\b(\w+) in version "([\w./-]+)" cannot be handled as a ')
 _IN_GO: Final = re.compile(r'unknown field "([^"]+)"|Go struct field \w+\.([\w.]+) of type ')
-_OF_SCHEMA: Final = re.compile(
-    r"at '/([^']*)': additional properties '([^']+)'|\bValidationError\(\w+\.([^)]+)\): unknown field \"([^\"]+)\""
-)
-"""An unknown field, as kubeconform and kubectl's own validation say it."""
+_OF_SCHEMA: Final = re.compile(r"at '/?([^']*)': additional properties '([^']+)'")
+"""An unknown field, as kubeconform says it."""
+_OF_KUBECTL: Final = re.compile(r'\bValidationError\((\w[^()]*)\): unknown field "([^"]+)"(?: in \S*\.(v\d\w*)\.)?')
+"""The same, as kubectl and Helm say it by the schemas of the cluster."""
 _TYPED: Final = re.compile(r"\bfailed to create typed patch object \([^;()]*; /?([\w./-]+), Kind=(\w+)\)")
 """What server-side apply cannot decode."""
 _UNDECLARED: Final = re.compile(r"(?<![^\s:])\.(\S+): field not declared in schema")
@@ -368,8 +368,8 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
 
 def _as_in_go(found: re.Match[str]) -> str:
     """Say that a field is unknown as the API server does."""
-    path = re.sub("/[0-9]+", "", found[1] or found[3]).replace("/", ".")
-    return f'unknown field "{path}.{found[2] or found[4]}"'
+    path = re.sub(r"/[0-9]+\b", "", f"{found[1]}/{found[2]}").strip("/").replace("/", ".")
+    return f'unknown field "{path}"'
 
 
 def explain_reason(reason: str) -> str:
@@ -531,8 +531,9 @@ def _described(subjects: Iterable[_Subject], kubernetes: str | None) -> list[str
 def _rule_of(name: str, said: str, kubernetes: str | None) -> list[str]:
     """Describe the only rule about a field that says something; nothing if several do, or none."""
     release, known = release_of(kubernetes) if kubernetes else None, _rules(kubernetes)
-    place = _find(*_addressed(kinds(release), _steps(name)), release)
-    found = _saying(said, {stated.name for stated, _ in text.readers(place, release)}.intersection(known))
+    meant, path = _addressed(kinds(release), _steps(name))
+    readers = text.readers(_find(meant, path, release), release) if meant else ()
+    found = _saying(said, {stated.name for stated, _ in readers}.intersection(known))
     return [of_rule(found[0], known[found[0]])] if len(found) == 1 else []
 
 
@@ -543,11 +544,14 @@ def _fields_in(answer: str) -> Iterator[tuple[str, str]]:
 
 
 def _without_kind(answer: str, kubernetes: str | None) -> Iterator[_Subject]:
-    """Yield the fields of a part of an answer that does not name their kind, of the only kind that can be meant.
+    """Yield the fields of an answer of a client, or of a part that does not name their kind: the only one that fits.
 
     Raises:
         UnknownNameError: Several kinds can be meant, or none.
     """
+    if refused := _OF_KUBECTL.findall(answer):
+        yield from ((f"{around}.{field}", version or None, "") for around, field, version in refused)
+        return
     unknown = [name or wrong for name, wrong in _IN_GO.findall(answer)]
     paths = dict.fromkeys(unknown, "") or dict(_fields_in(answer))
     meant = {kind for path in paths if (kind := only_kind_with(path, kubernetes=kubernetes))}

@@ -87,11 +87,10 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
                 if meant := _meant(resource, is_only=len(groups) == 1):
                     message = f'API group "{DRA}" has no resource "{resource}", so that this has no effect'
                     yield finding((*path, "resources", place), message, meant, "Unknown")
-            names = texts(each, "resourceNames") if _DRIVER in texts(each, "resources") else ()
-            for name in (one for one in names if "." not in one and not _is_driver(one, context)):
+            for place, name in _no_drivers(each, context):
                 message = f'"{name}" is not the name of a driver: the rule has no effect'
                 hint = "use spec.driver of its ResourceSlices, a DNS subdomain such as gpu.example.com"
-                yield finding((*path, "resourceNames", names.index(name)), message, hint, "Unknown")
+                yield finding((*path, "resourceNames", place), message, hint, "Unknown")
         elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _RESOURCES), ""):
             message = f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
             misspelt = next((place for place, group in enumerate(groups) if nearest(group, [DRA])), None)
@@ -102,10 +101,13 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
                 yield finding((*path, "resources", place), message, hint, "Unknown")
 
 
-def _is_driver(name: str, context: Context) -> bool:
-    """Tell whether a driver is known by a name, or selected by a class."""
-    selectors = (items(each, "spec", "selectors") for each in context.inventory.all("DeviceClass"))
-    return context.knows_driver(name) or any(name in drivers_of(each, context) for each in selectors)
+def _no_drivers(each: JSONObject, context: Context) -> Iterator[tuple[int, str]]:
+    """Yield the resource names of a rule that should be drivers, and neither look like one nor are known, by place."""
+    selectors = [items(one, "spec", "selectors") for one in context.inventory.all("DeviceClass")]
+    for place, name in enumerate(texts(each, "resourceNames") if _DRIVER in texts(each, "resources") else ()):
+        is_selected = any(name in drivers_of(one, context) for one in selectors)
+        if "." not in name and not is_selected and not context.knows_driver(name):
+            yield place, name
 
 
 def _meant(resource: str, *, is_only: bool) -> str | Advice:

@@ -29,14 +29,17 @@ def toleration_without_key(claim: JSONObject, context: Context) -> Iterator[Prob
 
 @rule(*CLAIMS, of_field=True)
 def toleration_seconds_ignored(claim: JSONObject, context: Context) -> Iterator[Problem]:
-    """A request says for how long it tolerates taints that evict no pods, so the time is ignored.
+    """A request says for how long it tolerates taints, without the effect that evicts pods, so the time is ignored.
 
-    Only the effect NoExecute evicts pods. The API server refuses such a time for pods, and accepts it in requests.
+    The controller that evicts pods looks only at tolerations that state the effect NoExecute: those without an effect
+    do not keep it from that. The API server refuses such a time for pods, and accepts it in requests.
     """
     for path, each in _tolerations(claim, context):
         effect = text(each, "effect")
-        if at(each, "tolerationSeconds") is not None and effect not in {"", "NoExecute"}:
+        if at(each, "tolerationSeconds") is not None and effect != "NoExecute":
             message = f"ignored: taints with effect {effect} evict no pods"
+            if not effect:
+                message = "ignored: pods are evicted unless the toleration states the effect NoExecute"
             hint = "leave out tolerationSeconds, or write effect: NoExecute"
             yield finding((*path, "tolerationSeconds"), message, hint, "Ignored")
 

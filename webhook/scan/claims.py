@@ -330,11 +330,8 @@ def taint_not_evicted(cluster: Stored) -> Iterator[Found]:
     """
     said: set[tuple[str, str, str]] = set()
     for result in cluster.results:
-        device = cluster.device(result)
-        of_rules = cluster.taints_of_rules(result.pool, result.device, evicts=True)
-        taints = [*(device.content.taints if device else ()), *of_rules]
-        for taint in taints:
-            if text(taint, "effect") != "NoExecute" or not _is_due(taint, result, cluster):
+        for taint, seconds in evicting(result, cluster):
+            if not cluster.is_older(text(taint, "timeAdded"), _EVICTING + seconds):
                 continue
             for pod in cluster.running(result.claim):
                 key = namespace_of(pod), name_of(pod), text(taint, "key")
@@ -353,13 +350,19 @@ def taint_not_evicted(cluster: Stored) -> Iterator[Found]:
                     yield Found(pod, message, hint, ("spec", "resourceClaims"))
 
 
-def _is_due(taint: JSONObject, result: AllocatedDevice, cluster: Stored) -> bool:
-    """Tell whether a pod should have been evicted for a taint by now."""
-    matching = [each for each in items(result.content, "tolerations") if Tolerations([each]).cover(taint_of(taint))]
-    seconds = [number(each, "tolerationSeconds") for each in matching]
-    if None in seconds:
-        return False
-    return cluster.is_older(text(taint, "timeAdded"), _EVICTING + max((each or 0 for each in seconds), default=0))
+def evicting(result: AllocatedDevice, cluster: Stored) -> Iterator[tuple[JSONObject, int]]:
+    """Yield the taints by which the controller evicts pods from a device, each with the seconds that it waits.
+
+    Only tolerations that state the effect count for it (kubernetes ``pkg/controller/devicetainteviction``).
+    """
+    device, effect = cluster.device(result), "NoExecute"
+    of_rules = cluster.taints_of_rules(result.pool, result.device, evicts=True)
+    stated = [each for each in items(result.content, "tolerations") if text(each, "effect") == effect]
+    for taint in (*(device.content.taints if device else ()), *of_rules):
+        matching = [each for each in stated if Tolerations([each]).cover(taint_of(taint))]
+        seconds = [left for each in matching if (left := number(each, "tolerationSeconds")) is not None]
+        if text(taint, "effect") == effect and len(seconds) == len(matching):
+            yield taint, max(0, min(seconds, default=0))
 
 
 @rule("device-unhealthy")

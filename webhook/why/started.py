@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
@@ -36,7 +36,8 @@ from webhook.objects import (
     text,
     texts,
 )
-from webhook.scan.claims import RELEASE_ONE, held_twice
+from webhook.scan.claims import RELEASE_ONE, evicting, held_twice
+from webhook.scan.stored import AllocatedDevice
 from webhook.simulation.binding import lacks, time_of
 from webhook.simulation.scheduler import DEFAULT_SCHEDULER
 from webhook.simulation.workloads import priority
@@ -191,7 +192,7 @@ def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
         about = [by, _class_of(by), Ref("Node", node), pod]
         return Cause(f"was preempted on {node} by {who or 'a pod of higher priority'}", about)
     if reason == "DeletionByDeviceTaintManager":
-        tainted = next(_tainted(scene, pod, ("NoExecute",)), Cause("a taint of one of its devices"))
+        tainted = next(_tainted(scene, pod, "NoExecute"), Cause("a taint of one of its devices"))
         return tainted._replace(text=f"was evicted because of {tainted.text}")
     if reason == "DeletionByTaintManager":
         taints = list(map(taint_of, items(scene.inventory.find("Node", node), "spec", "taints")))
@@ -335,27 +336,34 @@ def _held_twice(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             )
 
 
-def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[Cause]:
-    """Yield the taints that devices of a pod's claims have got since."""
+def _tainted(scene: Scene, pod: JSONObject, *effects: str) -> Iterator[Cause]:
+    """Yield the taints that devices of a pod's claims have got since.
+
+    Args:
+        effects: Their effects on this pod and others; one that does not evict it keeps new pods away.
+    """
     catalog = scene.cluster.allocator.catalog
     for claim, result in results(scene, pod):
-        found, tolerations = catalog.find(device_of(result)), items(result, "tolerations")
-        lasting = Tolerations([each for each in tolerations if each.get("tolerationSeconds") is None])
+        found, tolerated = catalog.find(device_of(result)), Tolerations(items(result, "tolerations"))
+        evicts = {taint_of(each): seconds for each, seconds in evicting(AllocatedDevice(claim, result), scene)}
         asked = [each.content for each in requests_of(claim) if each.name == text(result, "request")]
         wanted = Tolerations([one for each in asked for one in items(each, "tolerations")])
         for taint in map(taint_of, found.content.taints if found else ()):
-            if found and taint.effect in effects and not lasting.cover(taint):
+            effect = "NoExecute" if taint in evicts else "" if tolerated.cover(taint) else "NoSchedule"
+            if found and effect in effects:
                 about: list[About] = [about_taints(taint), Ref("Device", found.name), claim]
-                what = ""
-                helps: tuple[str, ...] = ()
-                if Tolerations(tolerations).cover(taint):
+                what = help_ = ""
+                if evicts.get(taint):
                     what = ", which the claim tolerates for a while (tolerationSeconds)"
+                elif tolerated.cover(taint):
+                    what = ", which the claim tolerates, but without effect: NoExecute"
+                    help_ = (
+                        "state effect: NoExecute in the toleration: others do not count for the controller that evicts"
+                    )
                 elif wanted.cover(taint):
-                    what, helps = ", which the claim tolerates, but not its allocation", _COPIED
-                yield Cause(f"the taint {taint} of device {found}{what}", about, helps)
-
-
-_COPIED: Final = ("update kube-scheduler: from 1.35 on it copies tolerations into the allocation",)
+                    what = ", which the claim tolerates, but not its allocation"
+                    help_ = "update kube-scheduler: from 1.35 on it copies tolerations into the allocation"
+                yield Cause(f"the taint {taint} of device {found}{what}", about, (help_,) if help_ else ())
 
 
 # -- not started
@@ -384,7 +392,7 @@ def _not_started(scene: Scene, pod: JSONObject, node: JSONObject | None) -> Iter
     ]
     held_up = held_up or list(containers.said_by_kubelet(scene, pod))
     yield from (cause._replace(text=f"{cause.text}{tail}") for cause in held_up)
-    for cause in _tainted(scene, pod, ("NoSchedule", "NoExecute")):
+    for cause in _tainted(scene, pod, "NoSchedule", "NoExecute"):
         yield cause._replace(text=f"is on a device with a taint: {cause.text}")
 
 
@@ -408,7 +416,7 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, event: E
         if trouble is not None:
             yield trouble._replace(text=f"{who}: {trouble.text}", about=[trouble.about, about])
         elif driver in named:
-            workload = drivers.daemon_set(scene, driver)
+            workload = drivers.daemon_set(scene, driver, node)
             why, help_ = "no DaemonSet looks like it", f"install driver {driver}"
             if workload:
                 there = (each for each in scene.owned(workload) if home_of(each) == text(pod, "spec", "nodeName"))
@@ -493,7 +501,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     yield from _unhealthy(scene, pod)
     yield from _gone(scene, pod)
     yield from _held_twice(scene, pod)
-    for cause in _tainted(scene, pod, ("NoExecute",)):
+    for cause in _tainted(scene, pod, "NoExecute"):
         what = "is going to be evicted because of"
         if any(isinstance(each, dict) and is_of_resources(each) for each in cause.about):
             what = "is not evicted, as its device is for an extended resource (kubernetes#141290), in spite of"
@@ -523,7 +531,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             )
     if down := _node_down(scene, pod):
         yield down._replace(text=f"{down.text}: what is said of its containers may be outdated")
-    for cause in _tainted(scene, pod, ("NoSchedule",)):
+    for cause in _tainted(scene, pod, "NoSchedule"):
         yield cause._replace(text=f"runs, but {cause.text} keeps new pods from it")
 
 
@@ -570,7 +578,7 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         for each in devices_reported(pod)
         if text(each, "health") == "Unhealthy"
     }
-    tainted = list(_tainted(scene, pod, ("NoExecute", "NoSchedule", "None")))
+    tainted = list(_tainted(scene, pod, "NoExecute", "NoSchedule"))
     named = False
     every = {(name_of(claim), *device_of(each)): (claim, each) for claim, each in results(scene, pod)}
     for claim, result in every.values():

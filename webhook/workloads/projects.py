@@ -319,23 +319,22 @@ def _refused_machine(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     at = _MACHINES.get(str(obj.get("kind")), ())
     for steps, each in _claimants(obj, at):
         given = [name for name in _OF_MACHINES.values() if each.get(name)]
-        if len(given) == 1:
+        if given and each.get("deviceName"):
+            yield steps, "KubeVirt refuses a device with both deviceName and a claim", "leave out one of the two"
+        elif len(given) == 1:
             (missing,) = {*_OF_MACHINES.values()}.difference(given)
             yield steps, f"KubeVirt refuses {given[0]} without {missing}", f"add {missing}"
-        elif given and each.get("deviceName"):
-            yield steps, "KubeVirt refuses a device with both deviceName and a claim", "leave out one of the two"
     gpus, networks = items(obj, *at, "domain", "devices", "gpus"), items(obj, *at, "networks")
     named = {text(each, "name") for each in networks if each.get("resourceClaim")}
-    devices = {bool(each.get("claimName")) for each in gpus}
+    are_claimed = {not each.get("deviceName") and any(map(each.get, _OF_MACHINES.values())) for each in gpus}
     hint = "use claims for all of them, or for none"
-    if len(devices) > 1:
+    if len(are_claimed) > 1:
         yield (*at, "domain", "devices", "gpus"), "KubeVirt refuses GPUs with and without claims together", hint
     if named and any("multus" in each for each in networks):
         yield (*at, "networks"), "KubeVirt refuses networks with claims and Multus networks together", hint
     for steps, each in placed(obj, *at, "domain", "devices", "interfaces"):
-        if text(each, "name") in named and not each.keys() & {"sriov", "binding"}:
-            message = "KubeVirt requires sriov or binding for an interface whose network uses a claim"
-            yield steps, message, "write sriov: {}, or binding: with the name of a plugin"
+        if text(each, "name") in named and not each.keys() & {"sriov", "binding"}:  # which earlier versions take, too
+            yield steps, "KubeVirt requires sriov for an interface whose network uses a claim", "write sriov: {}"
 
 
 def _tekton(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:

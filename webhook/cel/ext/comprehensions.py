@@ -20,7 +20,7 @@ def binding(at: int, name: str, value: Expression, body: Expression) -> Expressi
     """An expression in which a name stands for a value that is computed on first use."""
     condition, step = ast.Literal(at, value=False), ast.Ident(at, name)
     nothing = ast.ListExpression(at, [])
-    return ast.Comprehension(at, "bind", nothing, (body,), value, condition, step, body, "#unused", accumulator=name)
+    return ast.Comprehension(at, "bind", nothing, value, condition, step, body, "#unused", accumulator=name)
 
 
 def _bind(at: int, operands: Sequence[Expression]) -> Expression | None:
@@ -50,8 +50,7 @@ def _map_transform(shape: str) -> Expander:
         names = macros.names_of([first, second], macros.NAME)
         key = [ast.Ident(at, names["variable"])] if shape == "transformMap" else []
         step = ast.Call(at, _INSERT, [ast.Ident(at, ast.ACCUMULATOR), *key, transform])
-        parts = (target, transform, *predicates)
-        return macros.fold(at, shape, parts, ast.MapExpression(at, []), macros.filtered(at, step, predicates), **names)
+        return macros.fold(at, shape, target, ast.MapExpression(at, []), macros.filtered(at, step, predicates), **names)
 
     return expand
 

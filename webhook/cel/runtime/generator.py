@@ -26,6 +26,8 @@ from webhook.cel.types.values import NONE as NO_VALUE
 from webhook.cel.types.values import Optional, Value
 
 _ATTRIBUTES: Final = frozenset({"_[_]", "_[?_]", "_?._", "_?_:_"})
+BUILT: Final = frozenset({list, dict})
+"""The classes of what a fold builds."""
 MOST_INLINE: Final = 32
 """The largest number of elements or terms in one function."""
 SMALL: Final = 20
@@ -180,8 +182,8 @@ class Generator(Writer):
         if self._is_attribute(node):
             return self._attribute(node, caught=caught)
         function = node.function
-        if function in _SPECIAL:
-            return _SPECIAL[function](self, node)
+        if emit := folds.emit_append if folds.is_append(node) else _SPECIAL.get(function):
+            return emit(self, node)
         if function in {"or", "orValue"} and node.target is not None and len(node.arguments) == 1:
             return calls.emit_choice(self, node)
         if function != "!_":
@@ -252,21 +254,38 @@ class Generator(Writer):
         self._shared[node] = again
         return value
 
-    def _comprehension(self, node: ast.Comprehension, *, caught: bool) -> Operand:  # noqa: ARG002 - errors are values
+    def _comprehension(self, node: ast.Comprehension, *, caught: bool) -> Operand:
         outer = self._locals
         try:
             if node.shape == "bind":
                 self._bind(node)
                 return self.emit(node.result)
             range_ = self.emit(node.range)
-            variables = {name: self.name() for name in (node.variable, node.variable2) if name}
-            bound = {name: partial(Operand, each, fails=False) for name, each in variables.items()}
-            emit, about = folds.LOOPS[node.shape]
-            loop = folds.Loop(self, range_, tuple(variables.values()), *about)
-            self._locals = {**outer, **bound}
-            return emit(self, loop, node)
+            fails = range_.fails or range_.cls is not list
+            return self.guarded(lambda: self._fold(node, range_), caught=caught and fails)
         finally:
             self._locals = outer
+
+    def _fold(self, node: ast.Comprehension, range_: Operand) -> Operand:
+        variables = {name: self.name() for name in (node.variable, node.variable2) if name}
+        elements = folds.elements_of(self, range_, has_two=len(variables) > 1)
+        made = folds.emit_initial(self, node.initial)
+        around = {**self._locals, node.accumulator: lambda: made}
+        bound = {name: partial(Operand, each, fails=False) for name, each in variables.items()}
+        self._locals = {**around, **bound}
+        with self.block(f"for {', '.join(variables.values())} in {elements}:"):
+            self.look()
+            if self.constant_of(node.condition) is NOT_CONSTANT:
+                condition = self.emit(node.condition)
+                self.settle()
+                self.line(f"if {condition.text} is False: break")
+            step = self.emit(node.step)
+            if step.text != made.text:
+                self.line(f"{made.text} = {step.text}")
+        self._locals = around
+        if made.cls in BUILT:
+            self.line(self.built(made.text))
+        return self.emit(node.result)
 
     def _bind(self, node: ast.Comprehension) -> Operand:
         """Binds the accumulator's name to a cell that computes its value on first use."""
@@ -282,6 +301,8 @@ _SPECIAL: Final[dict[str, Callable[[Generator, ast.Call], Operand]]] = {
     "_==_": calls.emit_equality,
     "_!=_": calls.emit_equality,
     "@in": calls.emit_membership,
+    "@not_strictly_false": folds.emit_condition,
+    "cel.@mapInsert": folds.emit_insert,
 }
 
 
@@ -334,13 +355,11 @@ _NAMED: Final[tuple[Any, ...]] = (
     *(attributes.follow, attributes.goes_on, attributes.present, attributes.resolved_optional),
     *(attributes.resolved_presence, attributes.step, attributes.unbound),
     *(aggregates.MapBuilder, aggregates.append, Optional, calls.afford),
-    *(folds.Lazy, folds.elements, folds.inserted, folds.insert_entry, folds.insert_map),
+    *(folds.Lazy, folds.elements, folds.inserted),
     *(calls.among, calls.member, calls.not_bool, calls.same, calls.undecided, stopped),
 )
 BUILTINS: Final[dict[str, object]] = {
     **{each.__name__: each for each in _NAMED},
-    "END": folds.END,
-    "KEYS": folds.KEYS,
     "LOOKUP": attributes.LOOKUP,
     "NONE": NONE,
     "NO_VALUE": NO_VALUE,

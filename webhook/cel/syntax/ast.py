@@ -138,13 +138,11 @@ class StructExpression(Expression):
 class Comprehension(Expression):
     """A fold over a list or map; the expansion of `all`, `map`, `cel.bind` and similar macros.
 
-    `shape` names the macro that made the node, `all` or `map`, so that the compiler can take a shortcut; the meaning
-    is in the fields alone. `parts` are then the expressions that the user wrote inside the macro.
+    `shape` names the macro that made the node, `all` or `map`.
     """
 
     shape: str
     range: Expression
-    parts: tuple[Expression, ...]
     initial: Expression
     condition: Expression
     step: Expression

@@ -75,7 +75,7 @@ def names_of(variables: Sequence[Expression], message: str) -> dict[str, Any]:
 def fold(
     at: int,
     shape: str,
-    parts: Sequence[Expression],
+    target: Expression,
     initial: Expression,
     step: Expression,
     *,
@@ -83,7 +83,7 @@ def fold(
     result: Expression | None = None,
     **names: Any,  # those of variables
 ) -> ast.Comprehension:
-    """A comprehension over the first of some parts that the user wrote; see `Comprehension` for the rest.
+    """A comprehension over a target; see `Comprehension` for the rest.
 
     Args:
         condition: The condition under which it continues; None for always.
@@ -92,8 +92,7 @@ def fold(
     return ast.Comprehension(
         at,
         shape,
-        parts[0],
-        tuple(parts[1:]),
+        target,
         initial,
         condition or ast.Literal(at, value=True),
         step,
@@ -117,9 +116,7 @@ def until(shape: str, *, stop: bool) -> Expander:
         variables, so_far = names_of(names, NAME), ast.Ident(at, ast.ACCUMULATOR)
         goes_on = ast.Call(at, "@not_strictly_false", [ast.Call(at, "!_", [so_far]) if stop else so_far])
         step = ast.Call(at, "_||_" if stop else "_&&_", [ast.Ident(at, ast.ACCUMULATOR), predicate])
-        return fold(
-            at, shape, (target, predicate), ast.Literal(at, value=not stop), step, condition=goes_on, **variables
-        )
+        return fold(at, shape, target, ast.Literal(at, value=not stop), step, condition=goes_on, **variables)
 
     return expand
 
@@ -131,7 +128,7 @@ def exactly_one(at: int, operands: Sequence[Expression]) -> Expression:
     counted = ast.Call(at, "_+_", [so_far, ast.Literal(at, 1)])
     step = ast.Call(at, "_?_:_", [predicate, counted, ast.Ident(at, ast.ACCUMULATOR)])
     result = ast.Call(at, "_==_", [ast.Ident(at, ast.ACCUMULATOR), ast.Literal(at, 1)])
-    return fold(at, "exists_one", (target, predicate), ast.Literal(at, 0), step, result=result, **variables)
+    return fold(at, "exists_one", target, ast.Literal(at, 0), step, result=result, **variables)
 
 
 def filtered(at: int, step: Expression, predicates: Sequence[Expression]) -> Expression:
@@ -144,8 +141,7 @@ def collect(
 ) -> Expression:
     """`map`, `filter`, `transformList`: the fold appends to a list."""
     step = ast.Call(at, "_+_", [ast.Ident(at, ast.ACCUMULATOR), ast.ListExpression(at, [element])])
-    parts = (target, element, *predicates)
-    return fold(at, "map", parts, ast.ListExpression(at, []), filtered(at, step, predicates), **names)
+    return fold(at, "map", target, ast.ListExpression(at, []), filtered(at, step, predicates), **names)
 
 
 def _map(at: int, operands: Sequence[Expression]) -> Expression:

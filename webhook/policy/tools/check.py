@@ -253,10 +253,12 @@ def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_LiteralFaul
 
 def _filtered(field: str, value: Expression) -> Comprehension | None:
     """Return the filter in the value of a field that leaves out items of that field, and copies the others."""
-    if not isinstance(value, Comprehension) or value.shape != "map" or not _is_copy(value.parts[0], value.variable):
+    if not isinstance(value, Comprehension) or not _copies(value.step, value.variable):
         return None
     for node in within(value):
-        if isinstance(node, Comprehension) and node.shape == "map" and len(node.parts) > 1:
+        if not isinstance(node, Comprehension) or node.shape != "map":
+            continue
+        if isinstance(node.step, Call) and node.step.function == "_?_:_":
             below = list(within(node.range))
             optional = (each.arguments[1] for each in below if isinstance(each, Call) and each.function == "_?._")
             names = [each.field for each in below if isinstance(each, Select)]
@@ -265,17 +267,22 @@ def _filtered(field: str, value: Expression) -> Comprehension | None:
     return None
 
 
-def _is_copy(element: Expression, variable: str) -> bool:
+def _copies(step: Expression, variable: str) -> bool:
     """Tell whether an element of a list is the item, or has only fields of it: others may be left out on purpose."""
-    if isinstance(element, StructExpression):
-        return all(
-            isinstance(each.value, Select)
-            and each.value.field == each.key
-            and isinstance(each.value.operand, Ident)
-            and each.value.operand.name == variable
-            for each in element.entries
-        )
-    return isinstance(element, Ident) and element.name == variable
+    match step:
+        case Call(arguments=[_, ListExpression(elements=[Ident(name=name)])]):
+            return bool(name == variable)
+        case Call(arguments=[_, ListExpression(elements=[StructExpression(entries=entries)])]):
+            return all(
+                isinstance(each.value, Select)
+                and each.value.field == each.key
+                and isinstance(each.value.operand, Ident)
+                and each.value.operand.name == variable
+                for each in entries
+            )
+        case Call(function="_?_:_", arguments=[_, added, _]):
+            return _copies(added, variable)
+    return False
 
 
 def _of_filter(field: str, filtered: Comprehension, shape: Structure) -> Iterator[_LiteralFault]:
