@@ -115,8 +115,8 @@ def explain(
         fields = [str(each) for each in places]
         raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {_first(fields)}")
     places = [each for each in _places(among, release) if each.path]
-    if fields := _of_fields(query, places):
-        raise UnknownNameError(fields)
+    if of_fields := _of_fields(query, places):
+        raise UnknownNameError(of_fields)
     raise UnknownNameError(f"unknown rule or kind {query}: {_instead(among, steps, [*known, *GATES], places, release)}")
 
 
