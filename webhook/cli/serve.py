@@ -89,7 +89,7 @@ def run(arguments: Namespace) -> int:
     """
     before = signal.signal(signal.SIGTERM, _end)
     install("objects")
-    install("reviews")
+    install("policies")
     try:
         return _serve(arguments)
     finally:
