@@ -286,11 +286,16 @@ def _walk(kind: ExplainedKind, path: Iterable[str], release: Release | None) -> 
         if found is None and step in unjudged(place, release):
             return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
         if found is None:
-            near = nearest(step, fields)
+            inside = [f"{name}.{step}" for name, each in fields.items() if step in _names(each, release)]
+            near = nearest(step, fields) or (inside[0] if len(inside) == 1 else "")
             hint = f"did you mean {place}.{near}?" if near else f"it has {', '.join(fields) or 'none'}"
             return f"{place} has no field {step}: {hint}"
         place = found
     return place
+
+
+def _names(place: FieldPlace, release: Release | None) -> Iterator[str]:
+    return (child.path[-1] for child in children(place, release))
 
 
 def _other_path(kind: ExplainedKind, path: Sequence[str]) -> str:
