@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 from webhook.allocation import Allocator, Answer, Features
+from webhook.release import Release
 
 Json = dict[str, Any]
 
@@ -35,11 +36,15 @@ class Cluster:
 
     Args:
         random: The source of randomness.
+
+    Attributes:
+        release: The release of its scheduler, as the allocator takes it.
     """
 
     def __init__(self, random: Random) -> None:
         self.random = random
         self.kind = random.choice(("plain", "plain", "partitions", "shares"))
+        self.release: dict[str, Any] = random.choice(({}, {"patch": 3}, {"release": Release(37)}))
         self.nodes = [self._node(number) for number in range(random.randint(1, 3))]
         self.slices = [each for node in self.nodes for each in self._pool(node["metadata"]["name"])]
         if random.random() < 0.3:
@@ -70,6 +75,8 @@ class Cluster:
     def _device(self, place: int, number: int) -> Json:
         random = self.random
         device: Json = {"name": f"d{place}{number}", "attributes": {"rack": {"int": random.randint(0, 2)}}}
+        if random.random() < 0.2:
+            device["attributes"]["rack"] = {"ints": [random.randint(0, 2)]}
         if random.random() < 0.8:
             device["attributes"]["model"] = {"string": random.choice(("a100", "l4"))}
         if random.random() < 0.15:

@@ -398,8 +398,8 @@ def test_devices_that_consume_counters_of_several_sets_share_them() -> None:
 
 @each_row(
     ("wanted", "text"),
-    ("1500m", "capacity memory: 1 is left, 1500m is wanted"),
-    ("2", "capacity memory: 1 is left, 2 is wanted"),
+    ("1500m", "capacity memory: 1 of 3 is left, 1500m is wanted"),
+    ("2", "capacity memory: 1 of 3 is left, 2 is wanted"),
     ("1", ""),
 )
 def test_capacity_that_is_left(wanted: str, text: str) -> None:
@@ -534,3 +534,12 @@ def test_states_in_which_a_constraint_compares_other_values_differ() -> None:
     asked = claim(request("r0"), request("r1"), constraints=[{"matchAttribute": f"{DRIVER}/rack"}])
     with mock.patch.object(search, "_REMEMBERED_AFTER", 0):
         assert devices(slices, asked, release=37) == ["d1", "d2"]
+
+
+def test_states_in_which_another_device_comes_first_differ_if_a_value_is_unknown() -> None:
+    # Of devices that must differ, only the first one may have a value of an unknown type.
+    racks = ({"ints": [1]}, {"int": 1}, {"ints": [1]}, {"int": 2})
+    slices = [resource_slice(*(device(f"d{n}", attributes={"rack": rack}) for n, rack in enumerate(racks)))]
+    asked = claim(request(count=3), constraints=[{"distinctAttribute": f"{DRIVER}/rack"}])
+    with mock.patch.object(search, "_REMEMBERED_AFTER", 0):
+        assert devices(slices, claim(request()), asked, release=37) == ["d2", "d0", "d1", "d3"]

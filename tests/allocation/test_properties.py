@@ -27,7 +27,7 @@ randoms = st.randoms(use_true_random=True)
 
 def answers(cluster: Cluster, slices: Sequence[Json] | None = None, claims: Sequence[Json] | None = None) -> list[Any]:
     """Allocate on each node, unless that takes long: few clusters do, and seconds each."""
-    allocator = Allocator(CLASSES, cluster.slices if slices is None else slices, features=ALL)
+    allocator = Allocator(CLASSES, cluster.slices if slices is None else slices, features=ALL, **cluster.release)
     attempt = allocator.attempt(cluster.claims if claims is None else claims)
     with mock.patch.object(search, "MOST_VISITS", 20_000):
         found = [attempt.on(node) for node in cluster.nodes]
@@ -79,7 +79,7 @@ def test_whether_claims_fit_does_not_depend_on_their_order_unless_it_is_said(ran
 def test_nothing_is_handed_out_twice_or_overdrawn_and_all_can_be_taken_back(random: Random) -> None:
     """Allocate one pod after the other until none fits, and release all of them."""
     cluster = Cluster(random)
-    allocator = Allocator(CLASSES, cluster.slices, features=ALL)
+    allocator = Allocator(CLASSES, cluster.slices, features=ALL, **cluster.release)
     before = [shown(allocator.allocate(node, cluster.claims)) for node in cluster.nodes]
     allocated: list[Json] = []
     for number in range(8):

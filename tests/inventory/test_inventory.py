@@ -54,6 +54,18 @@ def test_an_object_of_resource_k8s_io_in_a_version_that_no_release_has_cannot_be
         Inventory([of_kind("ResourceSlice", {"driver": "a", "devices": "web"}, "v1(")])
 
 
+@each_row(
+    ("field", "value", "path"),
+    ("consumesCounters", [{"counterSet": "a", "compatibilityGroups": [{}]}], r"consumesCounters\[0\]\.compatibilityG"),
+    ("nodeAllocatableResources", {"cpu": {"overhead": {"perPod": {}}}}, "nodeAllocatableResources"),
+)
+def test_fields_that_an_older_release_does_not_know_have_the_types_of_later_ones(
+    field: str, value: Any, path: str
+) -> None:
+    with pytest.raises(MalformedError, match=rf"ResourceSlice slice: spec\.devices\[0\]\.{path}"):
+        Inventory([resource_slice({"name": "d0", field: value})])
+
+
 def test_the_selectors_of_an_object_take_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.inventory.REVIEW", 100)
     selectors = [{"cel": {"expression": f"[1].all(x, [{number}].exists(y, y > x))"}} for number in range(20)]

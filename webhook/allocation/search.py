@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take
-from webhook.allocation.demand import LIMIT, Ask, Complaint, Constraint, Demand, DistinctRequests, Match, Stop
+from webhook.allocation.demand import LIMIT, UNKNOWN, Ask, Complaint, Constraint, Demand, Distinct, Match, Stop
 from webhook.allocation.pools import Available, NodeView
 from webhook.allocation.selecting import Chooser, SelectorFault
 from webhook.budget import check_deadline
@@ -315,18 +315,14 @@ def _parts(value: Any) -> int:
 
 
 def leaves_traces(demand: Demand, view: NodeView) -> bool:
-    """Tell whether undoing a device may leave traces, so that it matters which device was tried before."""
+    """Tell whether the devices tried before matter: undoing one may leave traces, or a constraint needs an order."""
     features, asks = view.variant.features, demand.asks
     for ask in asks:
-        is_several = ask.is_all or ask.count > 1
-        loose = [
-            each
-            for each in ask.constraints
-            if (isinstance(each, Match) and each.with_lists) or (isinstance(each, DistinctRequests) and is_several)
-        ]
         # The first of them in use decides whether upstream reaches a constraint before it; an expression that fails
         # is not reached before a constraint reads the attribute that it derives.
-        if loose or (ask.is_all and ask.constraints) or ask.derived:
+        if ask.derived or (ask.is_all and ask.constraints):
+            return True
+        if any(_depends_on_order(each, ask, view) for each in ask.constraints):
             return True
     shares = features.ConsumableCapacity and any(device.content.is_shared for device in view.devices)
     if shares and any(ask.is_all for ask in asks):
@@ -344,6 +340,15 @@ def leaves_traces(demand: Demand, view: NodeView) -> bool:
             for ask in asks
         )
     )
+
+
+def _depends_on_order(constraint: Constraint, ask: Ask, view: NodeView) -> bool:
+    """Tell whether a constraint may hold for the devices of a request in one order only."""
+    if isinstance(constraint, Match):
+        return constraint.with_lists
+    if isinstance(constraint, Distinct) and all(constraint.of(each.content) != UNKNOWN for each in view.devices):
+        return False  # a device whose value is unknown can only be the first one
+    return ask.count > 1
 
 
 # -- what a search has allocated so far

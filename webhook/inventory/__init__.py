@@ -419,8 +419,8 @@ def _as_v1(obj: JSONObject, kind: str) -> JSONObject:
         if kind == "ResourceSlice" and isinstance(spec, dict) and {"devices", "sharedCounters"} <= spec.keys():
             halves = ("devices", "sharedCounters")  # up to 1.34, one slice had both
             parts = [{**obj, "spec": {key: value for key, value in spec.items() if key != half}} for half in halves]
-        for each in parts:  # fields of later releases are accepted
-            if (problem := _refused(each, None)) and _refused(each, _STORED_BY):
+        for each in parts:  # an older release may have stored what later ones refuse, but no value of another type
+            if (problem := _refused(each, None)) and (problem.reason == BAD_REQUEST or _refused(each, _STORED_BY)):
                 raise MalformedError(f"{kind} {name_of(obj)}: {problem.path}: {problem.message}")
     finally:
         leave(token)

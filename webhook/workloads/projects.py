@@ -37,8 +37,7 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
     at = _spec_of_workflow(obj)
     spec = mapping(obj, *at)
     of_all = mapping(spec, "templateDefaults")
-    for index, template in enumerate(_items(spec, "templates")):
-        here: Steps = (*at, "templates", index)
+    for here, template in placed(obj, *at, "templates"):
         containers = list(_containers(template, here))
         if not containers:
             continue
@@ -92,28 +91,26 @@ def _containers(template: Any, at: Steps) -> Iterator[Container]:
         if found := mapping(template, name):
             yield (*at, name), found
     for steps in (("containerSet", "containers"), ("initContainers",), ("sidecars",)):
-        for index, each in enumerate(_items(template, *steps)):
-            if isinstance(each, dict):
-                yield (*at, *steps, index), each
+        yield from (((*at, *here), each) for here, each in placed(template, *steps))
 
 
 def _nim(obj: JSONObject) -> Iterator[ManifestIn]:
     """Make a pod of ``draResources`` of each service (k8s-nim-operator, dra_types.go, nimpipeline_types.go)."""
+    services: Sequence[Container] = [((), obj)]
     if obj.get("kind") == "NIMPipeline":
-        for index, each in enumerate(_items(obj, "spec", "services")):
-            yield from _nim_service(obj, mapping(each, "spec"), ("spec", "services", index, "spec"))
-    else:
-        yield from _nim_service(obj, mapping(obj, "spec"), ("spec",))
+        services = placed(obj, "spec", "services")
+    for at, each in services:
+        yield from _nim_service(obj, mapping(each, "spec"), (*at, "spec"))
 
 
 def _nim_service(obj: JSONObject, spec: JSONObject, at: Steps) -> Iterator[ManifestIn]:
     claims: list[JSONObject] = []
     uses: list[JSONObject] = []
     places: list[tuple[Steps, Steps]] = []
-    for index, each in enumerate(_items(spec, "draResources")):
-        if not isinstance(each, dict) or "claimCreationSpec" in each:
+    for steps, each in placed(spec, "draResources"):
+        if "claimCreationSpec" in each:
             continue  # the operator makes the claim
-        there, name = (*at, "draResources", index), f"claim-{index}"
+        there, name = (*at, *steps), f"claim-{steps[-1]}"
         for place, request in enumerate(_items(each, "requests") or [None]):
             use = (*_CONTAINERS, 0, "resources", "claims", len(uses))
             places.append(((*use, "request"), (*there, "requests", place)))
@@ -267,15 +264,14 @@ def lost(obj: JSONObject) -> Iterator[Problem]:
 
 def _knative(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     """Knative Serving allows only a part of a pod spec (pkg/apis/serving/fieldmask.go)."""
-    at: Steps = ("spec",) if obj.get("kind") == "Revision" else ("spec", "template", "spec")
+    at = ("spec",) if obj.get("kind") == "Revision" else ("spec", "template", "spec")
+    message = "Knative Serving refuses resource claims"
     hint = "run the model with a Deployment, or with KServe in its standard deployment mode"
-    spec, paths = mapping(obj, *map(str, at)), list[Steps]()
-    if spec.get("resourceClaims"):
-        paths.append((*at, "resourceClaims"))
-    for index, container in enumerate(_items(spec, "containers")):
+    if _items(obj, *at, "resourceClaims"):
+        yield (*at, "resourceClaims"), message, hint
+    for steps, container in placed(obj, *at, "containers"):
         if _items(container, "resources", "claims"):
-            paths.append((*at, "containers", index, "resources", "claims"))
-    yield from ((path, "Knative Serving refuses resource claims", hint) for path in paths)
+            yield (*steps, "resources", "claims"), message, hint
 
 
 def _train_job(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
