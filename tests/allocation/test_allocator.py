@@ -398,8 +398,8 @@ def test_devices_that_consume_counters_of_several_sets_share_them() -> None:
 
 @each_row(
     ("wanted", "text"),
-    ("1500m", "capacity memory: 1 is left, 1500m is wanted"),
-    ("2", "capacity memory: 1 is left, 2 is wanted"),
+    ("1500m", "capacity memory: 1 of 3 is left, 1500m is wanted"),
+    ("2", "capacity memory: 1 of 3 is left, 2 is wanted"),
     ("1", ""),
 )
 def test_capacity_that_is_left(wanted: str, text: str) -> None:

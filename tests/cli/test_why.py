@@ -63,6 +63,8 @@ class TestAsked:
         (("raycluster/ray",), True),
         (("RayCluster/ray",), True),
         (("rayclusters.ray.io/ray", "-n", "ml"), True),
+        (("ml/raycluster/ray",), True),
+        (("other/raycluster/ray",), False),
         (("RayCluster/ray", "-n", "other"), False),
         (("RayCluster/other", "-n", "ml"), False),
     )
@@ -75,6 +77,11 @@ class TestAsked:
         (tmp_path / "pod.json").write_text(json.dumps({**pod, "status": {"phase": "Succeeded"}}))
         done = draguard("why", *arguments, "--cluster", CLUSTER, "--cluster", tmp_path / "pod.json")
         assert done.out.startswith("ml/raycluster/ray: pod worker: ") is is_there, done
+
+    def test_an_owner_without_a_kind_is_none(self, tmp_path: Path) -> None:
+        metadata = {"name": "worker", "namespace": "ml", "ownerReferences": [{"name": "ray"}]}
+        (tmp_path / "pod.json").write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}))
+        assert "ray: no such file, and " in usage_error("why", "ray", "-n", "ml", "--cluster", tmp_path / "pod.json")
 
     def test_pods_that_were_not_collected_are_not_gone(self, tmp_path: Path) -> None:
         documents = yaml.safe_load_all(CLUSTER.read_text(encoding="utf-8"))

@@ -72,6 +72,11 @@ class TestStreams:
     def test_what_is_not_text_is_refused(self, data: bytes, line: int, column: int, message: str) -> None:
         assert faults(data) == [(line, column, message)]
 
+    @each_row(("start", "hint"), (b"\x1f\x8b\x08", "unpack it first"), (b"\xe9", "save the file as UTF-8"))
+    def test_an_archive_is_to_be_unpacked(self, start: bytes, hint: str) -> None:
+        (fault,) = unreadable(start + b"\xff")
+        assert fault.hint == hint
+
 
 class TestSyntax:
     @each_row(

@@ -1,5 +1,6 @@
 """``policy check``: errors of policies, found before they are applied to an object."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -116,6 +117,12 @@ def test_what_later_releases_have_is_named(expression: str, release: int, hint: 
 def test_a_malformed_constant_is_found_wherever_it_stands(made: str, hint: str | None) -> None:
     listed = problems(f"object.metadata.name != 'x' || object.metadata.namespace != 'never' || {made}")
     assert [each.hint for each in listed if each.rule == "impossible-constant"] == ([] if hint is None else [hint])
+
+
+@each_row("operand", "object.kind == '{}'", "ip('{}').family() == 4")
+def test_the_faults_of_one_expression_are_told_up_to_a_number(operand: str) -> None:
+    listed = Counter(each.rule for each in problems(" || ".join(operand.format(f"x{at}") for at in range(200))))
+    assert 1 < listed.most_common(1)[0][1] < 100
 
 
 @each_row(
@@ -406,7 +413,7 @@ def test_objects_of_subresources_have_types(expression: str, rules: list[dict[st
 def test_fields_of_rules_for_any_version_are_looked_for(expression: str, message: str) -> None:
     rule = {**CLAIMS, "apiVersions": ["*"]}
     listed = problems(expression, rules=[rule], release=Release(37))
-    texts = [f"{each.message}; {each.hint}" for each in listed if each.rule == "mistyped"]
+    texts = [f"{each.message}; {each.hint}" for each in listed if each.rule in {"mistyped", "fails-on-valid"}]
     assert [text.startswith(message) for text in texts] == [True] * bool(message)
 
 

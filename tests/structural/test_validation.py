@@ -155,6 +155,15 @@ def test_rules_that_cost_too_much_end_the_evaluation() -> None:
 
 
 @pytest.mark.no_cover
+def test_the_budget_of_an_object_counts_before_that_of_a_rule() -> None:
+    cheap, dear = "self.all(a, self.all(b, a + b < 3000))", "self.all(a, self.all(b, self.all(c, a + b + c < 3000)))"
+    rules = [*({"rule": cheap} for _ in range(15)), {"rule": dear}]
+    stated = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": rules}
+    (found,) = validate(list(range(300)), Structural(stated), RELEASE)
+    assert "validation failed due to running out of cost budget" in found.message
+
+
+@pytest.mark.no_cover
 @each_row(
     ("costs", "said"),
     (

@@ -164,7 +164,15 @@ def answer_of(
 ) -> JSONObject:
     kind, _, name = asked.rpartition("/")
     inventory = Inventory(objects)
-    obj = inventory.find(ASKED[kind or "pod"], name, "" if kind == "node" else "default")
+    owners = (one for each in objects for one in each["metadata"].get("ownerReferences", ()))
+    of_others = {one["kind"].lower(): one for one in owners if one["name"] == name}
+    if kind in of_others.keys() - ASKED.keys():
+        obj: JSONObject | None = {
+            "kind": of_others[kind]["kind"],
+            "metadata": {**of_others[kind], "namespace": "default"},
+        }
+    else:
+        obj = inventory.find(ASKED[kind or "pod"], name, "" if kind == "node" else "default")
     assert obj is not None
     return explain(Scene(inventory, kubernetes, gates), obj, asked)
 

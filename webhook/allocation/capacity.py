@@ -215,7 +215,7 @@ def lack_of_capacity(
         free = take.limits[name] - taken
         if needed > free:
             left, wanted = quantity_text(free), quantity_text(needed)
-            has = f"{left} is left" if taken else f"a device has {left}"
+            has = f"{left} of {quantity_text(take.limits[name])} is left" if taken else f"a device has {left}"
             why, requested = "wanted", (requests or {}).get(name)
             if requested is None:
                 why = "taken where none is requested"

@@ -357,11 +357,6 @@ def _hinted(problem: Problem, obj: Any, document: Document, release: str) -> Pro
         return problem._replace(hint=_HINTS[problem.rule])
     if problem.rule == "not-served" and (how := _converted(obj, release)):
         return problem._replace(hint=f"{problem.hint}; {how}")
-    return _advised(problem, obj)
-
-
-def _advised(problem: Problem, obj: Any) -> Problem:
-    """Add a hint to a problem that has none."""
     if not problem.lacks_advice:
         return problem
     from webhook.hints.fields import hinted  # most objects are valid

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import Protocol, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
 _T = TypeVar("_T")
-
-
-class Counting(Protocol):
-    """Shows progress."""
-
-    def __call__(self, count: int, detail: str = "") -> None:
-        """Show a count, if it is time to.
-
-        Args:
-            detail: The current step, written after it.
-        """
 
 
 PATIENCE = 1.0
@@ -28,8 +17,8 @@ _ERASE = "\r\x1b[K"
 
 
 @contextmanager
-def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Counting]:
-    """Provide a function that takes a count, and shows it on a terminal once the work takes long.
+def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Callable[..., None]]:
+    """Provide a function that takes a count, and a text behind it, and shows both on a terminal if the work takes long.
 
     Args:
         what: The counted things, such as ``of 1000 pods``.

@@ -27,7 +27,7 @@ from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.references import Context, ReferenceFindings, apply_rules
-from webhook.references.rules import RULES, SELECTING, WEBHOOKS, Lookup, pod_view
+from webhook.references.rules import RULES, SELECTING, WEBHOOKS, Lookup, pod_view, view_of
 from webhook.release import Release
 from webhook.report.model import Report
 from webhook.report.text import counted
@@ -527,24 +527,20 @@ def _views(
     obj: JSONObject, locations: Locations | None, namespace: str
 ) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: itself, in the newest version, or what it holds."""
-    about = identity(obj)
-    steps = pod_template(obj)
-    has_rules = about.kind in ("Role", "ClusterRole", "ResourceQuota", *WEBHOOKS)
-    if steps is None and (has_rules or find(obj.get("apiVersion"), obj.get("kind"))):
-        yield newest(obj), about.kind, Path
+    kind = identity(obj).kind
+    is_own = kind in ("Role", "ClusterRole", "ResourceQuota", *WEBHOOKS) or pod_template(obj) is not None
+    if is_own or find(obj.get("apiVersion"), obj.get("kind")):
+        if viewed := view_of(obj, kind):
+            view, kind, steps = viewed
+            yield view, kind, lambda path: Path((*steps, *path))
         return
-    if steps is None:
-        from webhook.workloads import claims_in, pods_in  # most objects are of Kubernetes itself
+    from webhook.workloads import claims_in, pods_in  # most objects are of Kubernetes itself
 
-        for part in claims_in(obj):
-            yield newest(part.manifest), identity(part.manifest).kind, part.place
-        for pods in pods_in(obj, locations):
-            space = namespace or namespace_of(pods.manifest)
-            yield pod_view(obj, pods.manifest["template"], space, pods=pods.number), "Pod", partial(_placed_in, pods)
-        return
-    pod = value_at(obj, steps)
-    if isinstance(pod, dict):
-        yield pod_view(obj, pod), "Pod", lambda path: Path((*steps, *path))
+    for part in claims_in(obj):
+        yield newest(part.manifest), identity(part.manifest).kind, part.place
+    for pods in pods_in(obj, locations):
+        space = namespace or namespace_of(pods.manifest)
+        yield pod_view(obj, pods.manifest["template"], space, pods=pods.number), "Pod", partial(_placed_in, pods)
 
 
 def _placed_in(pods: ManifestIn, path: Path) -> Path:

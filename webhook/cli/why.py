@@ -85,10 +85,10 @@ def _asked(arguments: Namespace) -> Asked | None:
     if len(arguments.paths) != 1 + is_pair or asks_what_if or is_file:
         return None
     kind, (*namespace, name) = split_kind(stated)
+    if not kind and (namespace[1:] or (namespace and dns_label(namespace[0], NEWEST))):
+        kind = namespace.pop()  # of another project: no namespace is called so, or it stands behind one
     if len(namespace) > 1 or dns_subdomain(name, NEWEST):
         return None
-    if namespace and not kind and dns_label(namespace[0], NEWEST):
-        kind, *namespace = namespace  # of another project, as no namespace is called so
     return Asked(stated, kind or "Pod", name, namespace[0] if namespace else arguments.namespace or "")
 
 
@@ -141,10 +141,10 @@ def _owner(asked: Asked, inventory: Inventory) -> JSONObject | None:
     """Return an owner of pods or of Kubernetes' workloads, of another project's kind, as far as they tell."""
     is_pod = asked.kind == "Pod"  # or what was taken for the namespace is a kind
     word = (asked.namespace if is_pod else asked.kind).lower().partition(".")[0]
-    place = "" if is_pod else asked.namespace
+    words, place = {word, word.removesuffix("s")} - {""}, "" if is_pod else asked.namespace
     for obj in (each for kind in ("Pod", *AROUND) for each in inventory.all(kind)):
         for each in items(obj, "metadata", "ownerReferences"):
-            is_meant = text(each, "name") == asked.name and text(each, "kind").lower() in {word, word.removesuffix("s")}
+            is_meant = text(each, "name") == asked.name and text(each, "kind").lower() in words
             if is_meant and place in {"", namespace_of(obj)}:
                 return {"kind": each["kind"], "metadata": {**each, "namespace": namespace_of(obj)}}
     return None

@@ -47,6 +47,10 @@ def too_large(source: str) -> Unreadable:
     return Unreadable(source, 1, 1, f"larger than {limit}: nothing in it is judged", hint)
 
 
+_PACKED: Final = b"\x1f\x8b", b"PK\x03\x04"
+"""What gzip and zip files begin with, such as a must-gather archive."""
+
+
 def parse(
     text: bytes | str, source: str = "<text>", *, rendered: bool = False, skips: Skips | None = None
 ) -> Iterator[Piece]:
@@ -74,7 +78,8 @@ def parse(
         offset = len(data[: error.start].decode(encoding))
         message = f"not {encoding.upper()} text: {error.reason}"
         readable = Source(source, data.decode(encoding, "replace"))
-        return iter((readable.unreadable(offset, message, "save the file as UTF-8"),))
+        hint = "unpack it first" if data.startswith(_PACKED) else "save the file as UTF-8"
+        return iter((readable.unreadable(offset, message, hint),))
 
 
 def _documents(source: Source, skips: Skips | None) -> Iterator[Piece]:

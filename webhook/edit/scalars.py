@@ -121,4 +121,4 @@ def _common(one: str, other: str) -> int:
 
 def count(text: str) -> int:
     """Count the characters of a text that are not white space."""
-    return sum(not each.isspace() for each in text)
+    return len("".join(text.split()))

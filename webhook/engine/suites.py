@@ -374,7 +374,7 @@ def _served_by_suite(document: Mapping[str, Any]) -> Mapping[str, bool]:
     if stated is None:
         return EVERY_VERSION
     where = Path(("runtimeConfig",))
-    flags = (f"{key}={on}".lower() for key, on in map_of(stated, where, ("API versions",)).items())
+    flags = (f"{key}={json.dumps(on)}" for key, on in map_of(stated, where, ("API versions",)).items())
     try:
         return runtime_config_of([*flags])
     except ValueError as error:

@@ -8,13 +8,8 @@ from inspect import getdoc
 from typing import Final
 
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
-from webhook.references.manifests import generation_lowered, misread_key, repeated_object
+from webhook.references import manifests
 
-_FUNCTIONS: Final = {
-    "generation-lowered": generation_lowered,
-    "misread-key": misread_key,
-    "repeated-object": repeated_object,
-}
 _NUMBERS: Final = {"MOST_FINDINGS": f"{MOST_FINDINGS:,}", "MOST_IN_ALL": f"{MOST_IN_ALL:,}"}
 
 
@@ -22,7 +17,7 @@ def _rule(entry: str) -> tuple[str, str]:
     name, _, text = entry.partition(":")
     text = re.sub("|".join(_NUMBERS), lambda found: _NUMBERS[found[0]], text)
     said = "\n\n".join(" ".join(each.split()) for each in text.split("\n\n"))
-    return name, said or getdoc(_FUNCTIONS[name]) or ""
+    return name, said or getdoc(getattr(manifests, name.replace("-", "_"))) or ""
 
 
 with open(os.path.join(os.path.dirname(__file__), "general.txt"), encoding="utf-8") as _file:

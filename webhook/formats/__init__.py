@@ -9,6 +9,8 @@ counts the same limits in "bytes". Lengths are bytes of the UTF-8 text in every 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from webhook.patterns import Pattern
@@ -179,6 +181,30 @@ def path_segment(value: str) -> Messages:
     Source: apimachinery ``pkg/api/validation/path/name.go``, ``IsValidPathSegmentName``.
     """
     return (f"may not be '{value}'",) if value in {".", ".."} else path_segment_prefix(value)
+
+
+def url_path(value: str, release: int) -> Messages:
+    """A path under which a service answers webhooks, whose segments are DNS subdomains.
+
+    Source: apiserver ``pkg/util/webhook/validation.go``, ``ValidateWebhookService``.
+    """
+    return tuple(islice(_of_segments(value, release), _MOST_SEGMENTS))
+
+
+_MOST_SEGMENTS: Final = 10
+"""The most faults of a path that are told: each quotes the whole."""
+
+
+def _of_segments(path: str, release: int) -> Iterator[str]:
+    if path in {"", "/"}:
+        return
+    if not path.startswith("/"):
+        yield "must start with a '/'"
+    for index, each in enumerate(path[1:].removesuffix("/").split("/")):
+        if not each:
+            yield f"segment[{index}] may not be empty"
+        else:
+            yield from (f"segment[{index}]: {detail}" for detail in dns_subdomain(each, release))
 
 
 def dns1035_label(value: str) -> Messages:

@@ -126,11 +126,12 @@ _UNRECOGNIZED: Final = {
     ";": ("CEL has no `;`: join conditions by &&", ""),
 }
 """Syntax of other languages that CEL does not have, by how it begins, with CEL's counterpart."""
-_WORDS: Final = {"and": (_AND, "&&"), "or": (_OR, "||")}
-_LITERALS: Final = {
-    "True": ("CEL writes true in lower case", "true"),
-    "False": ("CEL writes false in lower case", "false"),
+_WORDS: Final = {
+    "and": (_AND, "&&"),
+    "or": (_OR, "||"),
+    **{each: (f"CEL writes {each} in lower case", each) for each in ("true", "false")},
 }
+"""Words of other languages, in lower case, with CEL's counterpart."""
 _ABSENT: Final = "what is absent is not null: has(…) asks whether a field is there"
 _OTHERWISE: Final[Mapping[str, Mapping[str, str]]] = {
     UNDECLARED: {
@@ -348,10 +349,8 @@ def _foreign(issue: Issue, names: Mapping[str, str]) -> tuple[str, str, str]:
                 return hint, begin if replacement else "", replacement
     if meant := names.get(word):
         return meant, "", ""
-    if issue.code == UNDECLARED and word in _LITERALS:
-        return _LITERALS[word][0], word, _LITERALS[word][1]
-    if issue.code in SYNTAX and word.lower() in _WORDS:
-        return _WORDS[word.lower()][0], word, _WORDS[word.lower()][1]
+    if issue.code in {UNDECLARED, *SYNTAX} and (said := _WORDS.get(word.lower())) and word != said[1]:
+        return said[0], word, said[1]
     if issue.code in {MISSING, EXTRANEOUS, MISMATCHED}:
         return _unexpected(issue.code, word, issue.arguments[1])
     return "", "", ""

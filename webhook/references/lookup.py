@@ -8,13 +8,12 @@ from importlib import import_module
 from typing import Final
 
 from webhook.api.gates import enabled, settable
-from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, find, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
-from webhook.inventory import Inventory, devices_path, newest
+from webhook.inventory import Inventory, devices_path
 from webhook.objects import JSONObject, mapping
-from webhook.problem import WARNING, Fix, Path, Problem, value_at
-from webhook.references.rules import RULES, SELECTING, WEBHOOKS, Context, Lookup, ReferenceRule, pod_view
+from webhook.problem import WARNING, Fix, Path, Problem
+from webhook.references.rules import RULES, SELECTING, WEBHOOKS, Context, Lookup, ReferenceRule, view_of
 
 _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "ResourceSlice": ("slices",),
@@ -161,17 +160,13 @@ class Surroundings:
             return []
 
     def _warnings(self, obj: JSONObject, kind: str, namespace: str) -> list[Problem]:
-        if find(obj.get("apiVersion"), kind) is None:  # undecoded values may have any type
+        # Undecoded values may have any type; slices change all the time.
+        is_known = kind != "ResourceSlice" and find(obj.get("apiVersion"), kind) is not None
+        if not is_known or (viewed := view_of(obj, kind, namespace)) is None:
             return []
-        steps = pod_template(obj)
-        viewed, name = newest(obj) if kind != "ResourceSlice" else None, kind  # slices change all the time
-        if steps is not None:
-            pod = value_at(obj, steps)
-            viewed, name = pod_view(obj, pod, namespace) if isinstance(pod, dict) else None, "Pod"
-        if viewed is None:
-            return []
-        metadata = {**mapping(viewed, "metadata"), "namespace": namespace or "default"}
-        found = apply_rules({**viewed, "metadata": metadata}, name, self._context)
-        warnings = (each.below(steps or (), steps or ()) for each in found if each.level == WARNING)
+        view, name, steps = viewed
+        metadata = {**mapping(view, "metadata"), "namespace": namespace or "default"}
+        found = apply_rules({**view, "metadata": metadata}, name, self._context)
+        warnings = (each.below(steps, steps) for each in found if each.level == WARNING)
         # A warning has only a text.
         return [each._replace(message=f"{each.message} ({each.hint})") if each.hint else each for each in warnings]

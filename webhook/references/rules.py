@@ -12,11 +12,11 @@ from webhook.api.templates import pod_template, source
 from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
 from webhook.grouping import by_key
-from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted, replicas_of
+from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted, newest, replicas_of
 from webhook.inventory.claims import ClaimRequest, containers_of, requests_of
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, free_of_nulls, items, mapping, name_of, namespace_of, placed, text
-from webhook.problem import WARNING, Advice, Meant, Path, Problem, Steps
+from webhook.problem import WARNING, Advice, Meant, Path, Problem, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
 
@@ -406,6 +406,18 @@ def uses_of(pod: JSONObject) -> Iterator[tuple[Steps, JSONObject, JSONObject]]:
     for path, container in containers_of(pod, "initContainers", "containers", "ephemeralContainers"):
         for steps, use in placed(container, "resources", "claims"):
             yield (*path, *steps), container, use
+
+
+def view_of(obj: JSONObject, kind: str, namespace: str = "") -> tuple[JSONObject, str, Steps] | None:
+    """Return an object of Kubernetes in the newest version, or its pod; the kind that rules check, and the pod's path.
+
+    Returns:
+        None if it has no pod where one should be.
+    """
+    if (steps := pod_template(obj)) is None:
+        return newest(obj), kind, ()
+    pod = value_at(obj, steps)
+    return (pod_view(obj, pod, namespace), "Pod", steps) if isinstance(pod, dict) else None
 
 
 def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "", pods: int | None = None) -> JSONObject:

@@ -98,7 +98,7 @@ def _in_state(cluster: Stored, state: str, only: JSONObject | None) -> Iterator[
             yield claim
 
 
-@rule("claim-deletion-stuck")
+@rule()
 def claim_deletion_stuck(cluster: Stored, only: JSONObject | None = None) -> Iterator[Found]:
     """A claim is being deleted, and a finalizer keeps it although no pod that runs uses it.
 
@@ -116,7 +116,7 @@ def claim_deletion_stuck(cluster: Stored, only: JSONObject | None = None) -> Ite
         yield Found(claim, message, f"{patch} lets it go", ("metadata", "finalizers"))
 
 
-@rule("claim-orphaned")
+@rule()
 def claim_orphaned(cluster: Stored, only: JSONObject | None = None) -> Iterator[Found]:
     """A claim was generated for a pod that does not exist any more.
 
@@ -130,7 +130,7 @@ def claim_orphaned(cluster: Stored, only: JSONObject | None = None) -> Iterator[
         yield Found(claim, message, f"{command(cluster, 'delete', claim)} releases it", ("metadata", "ownerReferences"))
 
 
-@rule("claim-zombie")
+@rule()
 def claim_zombie(cluster: Stored, only: JSONObject | None = None) -> Iterator[Found]:
     """A claim is allocated, and the pods that it is reserved for are gone, or there are none.
 
@@ -144,7 +144,7 @@ def claim_zombie(cluster: Stored, only: JSONObject | None = None) -> Iterator[Fo
         yield Found(claim, message + _devices(claim), hint, ("status", "reservedFor" if gone else "allocation"))
 
 
-@rule("claim-after-completion")
+@rule()
 def claim_after_completion(cluster: Stored, only: JSONObject | None = None) -> Iterator[Found]:
     """A claim is held by pods that have ended: they succeeded, failed or were evicted.
 
@@ -165,7 +165,7 @@ def fault_of(claim: JSONObject, cluster: Stored) -> Found | None:
     return next((each for check in rules for each in check(cluster, claim)), None)
 
 
-@rule("reserved-near-limit", NOTE)
+@rule(NOTE)
 def reserved_near_limit(cluster: Stored) -> Iterator[Found]:
     """A claim is reserved for nearly 256 pods, the limit.
 
@@ -179,7 +179,7 @@ def reserved_near_limit(cluster: Stored) -> Iterator[Found]:
             yield Found(claim, message, hint, ("status", "reservedFor"), WARNING if is_full else "")
 
 
-@rule("version-going", NOTE)
+@rule(NOTE)
 def version_going(cluster: Stored) -> Iterator[Found]:
     """An object is written in a version of resource.k8s.io that the next releases no longer serve.
 
@@ -214,7 +214,7 @@ _GOOD: Final = re.compile("ready|health|available|attach|connect|active|link|onl
 """Others that are bad if they are false."""
 
 
-@rule("device-gone")
+@rule()
 def device_gone(cluster: Stored) -> Iterator[Found]:
     """A claim holds a device that no slice publishes any more.
 
@@ -246,7 +246,7 @@ def _is_gone(result: AllocatedDevice, cluster: Stored) -> bool:
     return cluster.device(result) is None
 
 
-@rule("device-held-twice")
+@rule()
 def device_held_twice(cluster: Stored) -> Iterator[Found]:
     """Two claims hold one device, and at least one of them the whole of it.
 
@@ -271,7 +271,7 @@ def held_twice(cluster: Stored) -> Mapping[tuple[PoolId, str], Sequence[JSONObje
     }
 
 
-@rule("counters-overconsumed")
+@rule()
 def counters_overconsumed(cluster: Stored) -> Iterator[Found]:
     """Allocated devices consume more of a shared counter than there is: parts of the same hardware are used twice."""
     variant = cluster.variant
@@ -301,7 +301,7 @@ def counters_overconsumed(cluster: Stored) -> Iterator[Found]:
             yield Found(drawing[-1][1], message, "delete the pods of one of the claims", _RESULTS)
 
 
-@rule("capacity-overconsumed")
+@rule()
 def capacity_overconsumed(cluster: Stored) -> Iterator[Found]:
     """The shares of a device take more of a capacity than it has."""
     for (pool, name), claims in cluster.holders.items():
@@ -321,7 +321,7 @@ def capacity_overconsumed(cluster: Stored) -> Iterator[Found]:
                 yield Found(claims[-1], message, "delete the pods of some of the claims", _RESULTS)
 
 
-@rule("taint-not-evicted")
+@rule()
 def taint_not_evicted(cluster: Stored) -> Iterator[Found]:
     """A device in use has a taint with the effect NoExecute, and its pod was not evicted.
 
@@ -365,7 +365,7 @@ def evicting(result: AllocatedDevice, cluster: Stored) -> Iterator[tuple[JSONObj
             yield taint, max(0, min(seconds, default=0))
 
 
-@rule("device-unhealthy")
+@rule()
 def device_unhealthy(cluster: Stored) -> Iterator[Found]:
     """A device in use is unhealthy, as kubelet, its driver or a condition of the claim says."""
     for pod in cluster.all("Pod"):
@@ -379,13 +379,9 @@ def device_unhealthy(cluster: Stored) -> Iterator[Found]:
                 message = f"kubelet reports that {text(resource, 'name')} is unhealthy: {listed(what)}"
                 yield Found(pod, message, _REPLACE, ("status", "containerStatuses"))
     for claim in filter(cluster.running, cluster.allocated):
-        results = results_of(claim)
-        awaited = {kind for each in results for kind in texts(each, "bindingConditions")}
-        for index, each in enumerate(items(claim, "status", "devices")):
-            for condition in [one for one in items(each, "conditions") if _is_bad(one, awaited)][:1]:
-                said = " ".join(filter(None, (text(condition, part) for part in ("reason", "message"))))
-                state = f"condition {text(condition, 'type')} is {text(condition, 'status')}"
-                message = f"device {'/'.join(device_of(each))}: {state}: {said}"
+        for index, (place, said) in enumerate(bad_conditions(claim)):
+            if said:
+                message = f"device {'/'.join(place)}: {said}"
                 yield Found(claim, message, _REPLACE, ("status", "devices", index, "conditions"))
     for result in cluster.results:
         device = cluster.device(result)
@@ -402,6 +398,15 @@ def _identified(resource: JSONObject, held: Collection[AllocatedDevice]) -> str:
 
 
 _REPLACE: Final = "delete the pod, so that it gets another device"
+
+
+def bad_conditions(claim: JSONObject) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """Yield each device in the status of a claim with what a condition says that is bad; empty if none is."""
+    awaited = {kind for each in results_of(claim) for kind in texts(each, "bindingConditions")}
+    for each in items(claim, "status", "devices"):
+        bad = next((one for one in items(each, "conditions") if _is_bad(one, awaited)), None)
+        words = " ".join(filter(None, (text(bad, part) for part in ("reason", "message"))))
+        yield device_of(each), f"condition {text(bad, 'type')} is {text(bad, 'status')}: {words}" if bad else ""
 
 
 def _is_bad(condition: JSONObject, awaited: Collection[str]) -> bool:

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from webhook.api.dra.names import NAMED_BY
-from webhook.api.templates import pod_template, source
+from webhook.api.templates import pod_template
 from webhook.deviceselectors.fleet import Fleet
 from webhook.grouping import by_key
 from webhook.hints.names import instead, listed
@@ -15,7 +14,9 @@ from webhook.inventory import CLAIMS
 from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, requests_of
 from webhook.inventory.resources import ExtendedResources, amounts, requests
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
-from webhook.problem import ERROR, NOTE, Steps
+from webhook.problem import ERROR, NOTE, Steps, value_at
+from webhook.references.lookup import every_rule
+from webhook.references.rules import pod_view
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, named, rule
 from webhook.scan.stored import Stored, makes_pods, once, template_of
@@ -53,7 +54,7 @@ def _users(objects: list[JSONObject]) -> str:
     return listed(map(named, sorted(objects, key=lambda each: CLAIM_NAME in mapping(each, "metadata", "annotations"))))
 
 
-@rule("class-matches-nothing")
+@rule()
 def class_matches_nothing(cluster: Stored) -> Iterator[Found]:
     """A device class that is used selects no device of the cluster, so that pods stay pending.
 
@@ -72,7 +73,7 @@ def class_matches_nothing(cluster: Stored) -> Iterator[Found]:
                 yield Found(each, message, "correct its selectors, or add the devices", ("spec", "selectors"))
 
 
-@rule("class-selector-fails", ERROR)
+@rule(ERROR)
 def class_selector_fails(cluster: Stored) -> Iterator[Found]:
     """A selector of a device class fails with an error on some device of the cluster.
 
@@ -100,7 +101,7 @@ def class_selector_fails(cluster: Stored) -> Iterator[Found]:
             yield Found(each, message, hint, path, "" if users and not why else NOTE)
 
 
-@rule("config-for-silent-driver")
+@rule()
 def config_for_silent_driver(cluster: Stored) -> Iterator[Found]:
     """A device class configures a driver that none of its devices has: the parameters are never read."""
     for each, selectors, fleet in _with_fleet(cluster):
@@ -114,7 +115,7 @@ def config_for_silent_driver(cluster: Stored) -> Iterator[Found]:
                 yield Found(each, message, hint, ("spec", "config", index, "opaque", "driver"))
 
 
-@rule("quota-blocks")
+@rule()
 def quota_blocks(cluster: Stored) -> Iterator[Found]:
     """A quota is smaller than a claim that pods of its namespace need, so that none can ever be created.
 
@@ -139,7 +140,7 @@ _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Re
 """The kinds that need claims; those that own others come first."""
 
 
-@rule("reference-missing")
+@rule()
 def reference_missing(cluster: Stored) -> Iterator[Found]:
     """Pods need a claim or a template that their namespace does not have, so that they stay pending.
 
@@ -160,32 +161,21 @@ def reference_missing(cluster: Stored) -> Iterator[Found]:
 
 def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[Steps, str, str]]:
     """Yield the claims and templates that a workload, or a pod, needs and that are not there."""
-    namespace = namespace_of(workload)
-    path = (*(pod_template(workload) or ()), "spec", "resourceClaims")
+    namespace, steps = namespace_of(workload), pod_template(workload) or ()
     made = {text(each, "name"): each for each in items(workload, "status", "resourceClaimStatuses")}
-    for here, entry in placed(workload, *path):
-        status = made.get(text(entry, "name"))
-        if status is not None:
-            name = text(status, "resourceClaimName")
-            if name and cluster.has_all_claims and not cluster.inventory.find("ResourceClaim", name, namespace):
-                message = f"its ResourceClaim {namespace}/{name} does not exist any more: it was deleted"
-                yield here, message, "delete the pod, so that its claim is made again"
-            continue
-        for kind in CLAIMS:
-            name = source(entry, NAMED_BY[kind])
-            is_known = kind != "ResourceClaim" or cluster.has_all_claims
-            if not name or not is_known or cluster.inventory.find(kind, name, namespace):
-                continue
-            elsewhere, around = cluster.inventory.namesakes(kind, name, namespace)
-            what = "claims" if kind == "ResourceClaim" else "claim templates"
-            hint = instead(name, around, f"{what} of the namespace")
-            if elsewhere:
-                hint = f"namespace {listed(elsewhere)} has one; pods use those of their own namespace only"
-            message = f'{kind} "{name}" does not exist in namespace {namespace}, so that pods stay pending'
-            yield (*here, NAMED_BY[kind]), message, hint
+    for here, entry in placed(workload, *steps, "spec", "resourceClaims"):
+        name = text(made.get(text(entry, "name")), "resourceClaimName")
+        if name and cluster.has_all_claims and not cluster.inventory.find("ResourceClaim", name, namespace):
+            message = f"its ResourceClaim {namespace}/{name} does not exist any more: it was deleted"
+            yield here, message, "delete the pod, so that its claim is made again"
+    pod = pod_view(workload, mapping(workload, *steps))
+    for missing in ("claim-not-found", "template-not-found") if cluster.has_all_claims else ("template-not-found",):
+        for problem in every_rule()[missing].check(pod, cluster.context):
+            if text(value_at(pod, problem.path[:3]), "name") not in made:
+                yield (*steps, *problem.path), problem.message, problem.hint
 
 
-@rule("pod-bypassed-scheduler")
+@rule()
 def pod_bypassed_scheduler(cluster: Stored) -> Iterator[Found]:
     """A pod has a node and waits for claims that are never allocated, because it bypassed the scheduler.
 

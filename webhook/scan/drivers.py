@@ -87,7 +87,7 @@ def _crashes(pod: JSONObject) -> bool:
     return is_again and "deletionTimestamp" not in mapping(pod, "metadata")
 
 
-@rule("driver-not-running")
+@rule()
 def driver_not_running(cluster: Stored) -> Iterator[Found]:
     """A driver's pod is missing on a node that its DaemonSet selects, or does not run there.
 
@@ -146,7 +146,7 @@ def _is_choosy(workload: JSONObject) -> bool:
     return not {*mapping(spec, "nodeSelector"), *wanted} <= of_any
 
 
-@rule("node-without-slices")
+@rule()
 def node_without_slices(cluster: Stored) -> Iterator[Found]:
     """A driver runs on a node, and publishes no devices for it.
 
@@ -159,7 +159,7 @@ def node_without_slices(cluster: Stored) -> Iterator[Found]:
         yield Found(plugin.workload, message, f"{command(cluster, 'logs', pod)} shows why")
 
 
-@rule("plugin-and-driver")
+@rule()
 def plugin_and_driver(cluster: Stored) -> Iterator[Found]:
     """A device plugin and a DRA driver offer the same hardware of a node.
 
@@ -209,7 +209,7 @@ class Piece(NamedTuple):
     is_part: bool
 
 
-@rule("hardware-twice")
+@rule()
 def hardware_twice(cluster: Stored) -> Iterator[Found]:
     """One piece of hardware is published as two devices, and both can be allocated at a time.
 
@@ -287,7 +287,7 @@ def _bare(name: str) -> str:
     return name.rpartition("/")[2].lower()
 
 
-@rule("slice-without-node")
+@rule()
 def slice_without_node(cluster: Stored) -> Iterator[Found]:
     """A slice, or a device of it, is for nodes that do not exist, so that it cannot be used.
 
@@ -309,7 +309,7 @@ def slice_without_node(cluster: Stored) -> Iterator[Found]:
         yield Found(each, message, hint, ("spec", "nodeSelector"))
 
 
-@rule("devices-stranded", NOTE)
+@rule(NOTE)
 def devices_stranded(cluster: Stored) -> Iterator[Found]:
     """No device class selects a device, so that no claim can request it.
 

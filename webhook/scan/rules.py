@@ -63,10 +63,11 @@ RULES: Final[dict[str, ScanRule]] = {}
 C = TypeVar("C", bound=Check)
 
 
-def rule(name: str, level: str = WARNING) -> Callable[[C], C]:
-    """Declare a rule; ``draguard explain`` shows its docstring."""
+def rule(level: str = WARNING) -> Callable[[C], C]:
+    """Declare a rule; its name is that of the function, with hyphens, and ``draguard explain`` shows its docstring."""
 
     def declare(check: C) -> C:
+        name = check.__name__.replace("_", "-")
         RULES[name] = ScanRule(name, level, check, check.__doc__ or "")
         return check
 

@@ -358,7 +358,7 @@ class Stored:
 
     @cached_property
     def _owned(self) -> Mapping[str, Sequence[JSONObject]]:
-        every = ((each, controller_of(each)) for kind in ("Pod", "ReplicaSet", "Job") for each in self.all(kind))
+        every = ((each, controller_of(each)) for kind in ("Pod", *WORKLOADS) for each in self.all(kind))
         return by_key(
             (text(self.owner(each), "metadata", "uid") or text(above, "uid"), each) for each, above in every if above
         )
@@ -368,14 +368,13 @@ class Stored:
         return self._owned.get(text(obj, "metadata", "uid"), ())
 
     def pods_of(self, workload: JSONObject) -> list[JSONObject]:
-        """Return the pods of a workload and of the workloads that it controls, each once: owners may form a circle."""
-        found, ahead, seen = list[JSONObject](), [workload], {id(workload)}
+        """Return the pods of a workload and of what it controls, such as the leader of LeaderWorkerSet's workers."""
+        known, ahead = {id(workload): workload}, [workload]  # owners may form a circle
         while ahead:
-            for each in self.owned(ahead.pop()):
-                if id(each) not in seen:
-                    seen.add(id(each))
-                    (found if text(each, "kind") == "Pod" else ahead).append(each)
-        return found
+            new = {id(each): each for each in self.owned(ahead.pop()) if id(each) not in known}
+            known |= new
+            ahead += new.values()
+        return [each for each in known.values() if text(each, "kind") == "Pod"]
 
     def plugins(self, drivers: frozenset[str]) -> Sequence[Plugin]:
         """Return the DaemonSets that run plugins, with those of some drivers that each runs."""

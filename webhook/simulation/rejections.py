@@ -88,6 +88,8 @@ def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
         name, state = text(entry, "name"), ""
         if f"{namespace}/{name}" in cluster.copies:
             state = COPY
+        elif pod is None and cluster.inventory.find("Pod", name, namespace):
+            state = "an earlier one of this name"
         elif pod is None:
             state = "not found" if namespace in cluster.namespaces_of_pods else ""
         elif has_ended(pod):

@@ -23,7 +23,7 @@ from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.lexer import CONSTANTS, RESERVED
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
-from webhook.cel.types.values import NONE, Optional, Value
+from webhook.cel.types.values import NONE, Optional
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, WARNING, Key, Path, Problem, duplicate, forbidden, invalid, quoted, required
@@ -280,7 +280,7 @@ class Evaluation:
         stated: str,
         *,
         of_message: bool = False,
-    ) -> Value:
+    ) -> object:
         """Return the value of an expression, which may be an error.
 
         Args:
@@ -288,19 +288,19 @@ class Evaluation:
             stated: The expression, in that finding.
             of_message: Whether it makes a message; such a finding has other words.
         """
-        value: Value
+        value: object
         try:
             value = program.evaluate(bindings, meter=self._meter)
-        except EvaluationError as error:
+        except (EvaluationError, CostLimitExceededError) as error:
             value = error
-        except CostLimitExceededError as error:
-            why = "" if of_message else f"'{error}': "
-            self._stop(
-                refuse(f"{why}no further validation rules will be run due to call cost exceeds limit for {stated}")
-            )
         if self._meter.cost > POLICY_LIMIT:
             what = "messageExpression evaluation" if of_message else "validation"
             self._stop(refuse(f"{what} {_OUT_OF_BUDGET}"))
+        if isinstance(value, CostLimitExceededError):
+            why = "" if of_message else f"'{value}': "
+            self._stop(
+                refuse(f"{why}no further validation rules will be run due to call cost exceeds limit for {stated}")
+            )
         return value
 
     def _stop(self, problem: Problem) -> None:

@@ -37,6 +37,7 @@ from webhook.objects import (
 )
 from webhook.references.pods import QUEUE
 from webhook.report.text import printable
+from webhook.scan.stored import WORKLOADS
 from webhook.simulation.cluster import Demand
 from webhook.simulation.rejections import pods_of
 from webhook.simulation.workloads import is_suspended, sample
@@ -311,7 +312,7 @@ def of_workload(scene: Scene, workload: JSONObject) -> tuple[list[Cause], JSONOb
     if not found and (worst is None or _is_ready(worst)):
         found = list(_lacking(scene, workload, pods))
     if found or worst is None:
-        return found or [_silent(scene, workload)], None
+        return found or list(_of_parts(scene, workload)) or [_silent(scene, workload)], None
     if started.stage_of(worst) == started.RUNNING:
         live = [each for each in pods[:_PODS_MAX] if started.stage_of(each) != started.ENDED]
         every = (worst, *drivers.silent_pods(scene, workload), *live)
@@ -326,27 +327,43 @@ def _by_itself(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -
         said = "is suspended (spec.suspend): it makes no pods until it is resumed"
         yield _queued(scene, workload) or Cause(said, about)
     yield from _of_job(workload, pods)
+    if not pods and (by := text(workload, "spec", "managedBy")) not in {"", "kubernetes.io/job-controller"}:
+        yield Cause(f"has no pod: {by} manages it (spec.managedBy), perhaps in another cluster", about)
     if kind != "DaemonSet" and replicas_of(workload) == 0:
         field = "parallelism" if kind == "Job" else "replicas"
         yield Cause(f"has no pods, as its {field} is 0", about, (f"raise spec.{field}",))
 
 
 def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
-    """Say that a suspended workload waits for Kueue, and whether Kueue can admit it; None if it is in no queue."""
+    """Say that a workload waits for Kueue, and whether Kueue can admit it; None if it does not."""
     labels, namespace = mapping(workload, "metadata", "labels"), namespace_of(workload)
-    if not (queue := text(labels, QUEUE)):
+    known, said = scene.kueue_says(workload)
+    is_stopped = is_suspended(workload)
+    if not (queue := text(labels, QUEUE) or text(known, "spec", "queueName")) or not (said or is_stopped):
         return None
     pod = sample(workload)
     why = next(scene.rule("kueue-unsupported", {**pod, "owner": {"labels": labels}}), "") if pod else ""
-    known, said = scene.kueue_says(workload)
     why = brief(said) or why
     described = (f"{each} --namespace {namespace}" for each in ("workloads.kueue.x-k8s.io", f"localqueue {queue}"))
+    state = "is suspended (spec.suspend)" if is_stopped else "has no pod"
     return Cause(
-        f"is suspended (spec.suspend): Kueue has not admitted it, in queue {queue}{why and f': {why}'}",
-        [workload, *known, Ref("LocalQueue", queue, namespace)],
+        f"{state}: Kueue has not admitted it, in queue {queue}{why and f': {why}'}",
+        [workload, known, Ref("LocalQueue", queue, namespace)],
         () if why else tuple(scene.inventory.kubectl(f"describe {each}") for each in described),
         words=said,
     )
+
+
+def _of_parts(scene: Scene, workload: JSONObject) -> Iterator[Cause]:
+    """Say why an owner of another project has no pods: it waits for Kueue, or a workload that it controls has none."""
+    if text(workload, "kind") in WORKLOADS:
+        return
+    if waiting := _queued(scene, workload):
+        yield waiting
+        return
+    for part in scene.owned(workload):
+        for each in of_workload(scene, part)[0]:
+            yield each._replace(text=f"{ref_of(part)} {each.text}")
 
 
 def _lacking(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:

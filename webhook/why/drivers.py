@@ -91,20 +91,24 @@ def silent_pods(scene: Scene, workload: JSONObject) -> list[JSONObject]:
     return [plugin.pods[nodes[0]] for plugin, _, nodes in unpublished(scene) if plugin.workload is workload]
 
 
-def unpublished_by(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
-    """Say that a driver's pod runs and publishes nothing on its node, though it should as far as other nodes tell."""
-    if text(controller_of(pod), "kind") != "DaemonSet":
+def unpublished_by(scene: Scene, pod: JSONObject | None, only: str = "") -> Iterator[Cause]:
+    """Say that a driver's pod runs and publishes nothing on its node, though it should as far as other nodes tell.
+
+    Args:
+        only: The driver, if the pod has others, too.
+    """
+    if pod is None or text(controller_of(pod), "kind") != "DaemonSet":
         return
     for plugin, driver, nodes in unpublished(scene):
         node = home_of(pod)
-        if node in nodes and plugin.pods[node] is pod:
+        if node in nodes and plugin.pods[node] is pod and only in {"", driver}:
             said = f"driver {driver} runs on {node}, and publishes no devices there"
             about = Ref("Node", node), Ref("Driver", driver)
             yield Cause(said, [pod, about, plugin.workload], (f"see {scene.logs(pod)}",))
 
 
 def down(scene: Scene, driver: str) -> Iterator[Cause]:
-    """Yield the nodes for which a driver's DaemonSet is, and on which its plugin does not run, if it does on others."""
+    """Yield the nodes for which a driver's DaemonSet is, and on which it publishes nothing, if it does on others."""
     found = daemon_set(scene, driver)
     if found is None or not publishes(scene, driver):
         return
@@ -112,6 +116,9 @@ def down(scene: Scene, driver: str) -> Iterator[Cause]:
     for node in islice((each for each in without if _matches(found, each)), _LOOKED_AT_MAX):
         if trouble := of_plugin(scene, found, node):
             yield trouble._replace(text=f"driver {driver} publishes nothing on {name_of(node)}: {trouble.text}")
+        for pod in () if trouble else scene.owned(found):
+            if home_of(pod) == name_of(node):
+                yield from unpublished_by(scene, pod, driver)
 
 
 def on_node(scene: Scene, driver: str, node: JSONObject) -> Cause | None:
@@ -211,6 +218,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
         if any(each in slices for each in own):
             if scene.inventory.knows("Pod") and (trouble := of_plugin(scene, workload, node)):
                 yield trouble._replace(text=f"driver {own[0]} is not running there: {trouble.text}")
+            yield from unpublished_by(scene, pods.get(name))
             continue
         who = f"driver {either(own)}" if own else "its driver"
         trouble = of_plugin(scene, workload, node)

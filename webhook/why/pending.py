@@ -17,7 +17,7 @@ from webhook.hints.names import listed
 from webhook.inventory import KUEUE, controller_of, has_ended
 from webhook.inventory.affinity import nodes_named, term_selects, wants
 from webhook.inventory.claims import Blocked, allocation_of, claims_named, requests_of, results_of, sources_of
-from webhook.inventory.resources import as_in_pods, is_extended
+from webhook.inventory.resources import as_in_pods, is_extended, requests
 from webhook.objects import (
     JSONObject,
     condition_of,
@@ -37,6 +37,7 @@ from webhook.simulation import binding, rejections
 from webhook.simulation.cluster import (
     AFFINITY,
     CORDON,
+    EXTENDED,
     NODE_STATES,
     PORTS,
     REMOVERS,
@@ -45,6 +46,7 @@ from webhook.simulation.cluster import (
     NodeState,
     NodeVerdict,
     amount_text,
+    lack_of,
 )
 from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
 from webhook.simulation.scheduler import DEFAULT_SCHEDULER, Needs, Placement, Round, Verdicts
@@ -448,13 +450,13 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
         about: list[About] = [Ref("Gate", each) for each in gates]
         known, words = scene.kueue_says(pod)
-        who = ": Kueue has not admitted it" if any(each.startswith(f"{KUEUE}/") for each in gates) else ""
+        who = ": Kueue has not admitted it" if f"{KUEUE}/admission" in gates else ""
         said = (
             f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}"
             f"{words and f', as it says: {brief(words)}'}; the scheduler does not look at it until the controller that "
             "set it removes it"
         )
-        return Explained([Cause(said, [*about, *known], sort="scheduling-gate", words=words)])
+        return Explained([Cause(said, [*about, known], sort="scheduling-gate", words=words)])
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
         return Explained(blocking, scene.scheduler.schedule(pod))
     if text(pod, "spec", "schedulingGroup", "podGroupName") and (found := _of_gang(scene, pod)):
@@ -608,7 +610,7 @@ class _Pending:
         about: list[About] = [claim, Ref("Device", first.device), *(Ref("Condition", each) for each in conditions)]
         said = f"claim {name_of(claim)} {'is' if name_of(claim) in self._allocated else 'would be'} allocated, but"
         if first.is_unavailable:
-            return Cause(f"{said} its binding conditions have failed: {first.text}; {placement.reason}", about)
+            return Cause(f"{said} its binding conditions have failed: {placement.reason or first.text}", about)
         several = len(first.missing) > 1
         return Cause(
             f"{said} binding condition{'s' * several} {' and '.join(first.missing)} of device {first.place} "
@@ -802,7 +804,9 @@ class _Pending:
         what, about = self._refusal(refusal, states, needs)
         if pinned is not None:
             said = f"{ref_of(pinned)} is allocated on {names}, and {names} {what}"
-            return Cause(said, [pinned, nodes, about])
+            others = set(rejections.pods_of(pinned)) - {name_of(self.pod)}
+            is_shared = others and self._source(pinned).kind == "ResourceClaim"
+            return Cause(said, [pinned, nodes, about], (_NOT_SHARED,) if is_shared else ())
         return Cause(f"{names}{which} {what}", [nodes, about])
 
     def _wants_devices(self, needs: Needs) -> bool:
@@ -878,6 +882,16 @@ class _Pending:
             if trouble := drivers.of_component(self.scene, "kube-scheduler"):
                 return trouble._replace(text=f"waits for kube-scheduler: {trouble.text}; {room}", about=[trouble.about])
             return Cause(f"waits for the scheduler, which has said nothing of it yet; {room}", [self.pod])
+        extended = self.scene.cluster.extended
+        for each in requests(self.pod):
+            if extended.provides(each) and str(lack_of(each)) in words:
+                of = Ref("DeviceClass", extended.classes.get(each, ""))
+                return Cause(
+                    f"kube-scheduler finds no {each}, which {of} provides on {node}: its feature gate {EXTENDED} is "
+                    "off, or it has not tried since",
+                    [Ref("Gate", EXTENDED), Ref("Resource", each), of],
+                    (f"set --feature-gates {EXTENDED}=true of kube-scheduler and kubelet, too",),
+                )
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
@@ -890,6 +904,9 @@ class _Pending:
             [about, self.scene.mentioned(words, namespace_of(self.pod)), self.pod, Ref("Node", node)],
             (*unseen, "the scheduler tries again after changes in the cluster, and after five minutes in any case"),
         )
+
+
+_NOT_SHARED: Final = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
 
 
 def _words(said: str) -> str:
@@ -927,7 +944,7 @@ def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -
         verb = f"{is_} {state}" if state.startswith(("not ", "un", "shut", "being ")) else f"{has} {state}"
         more = " (not ready)" if state == "unreachable" else ""
         said.append(f"{verb}{more}{words and f': {words}'}")
-    return " and ".join(said)
+    return " and ".join(dict.fromkeys(said))
 
 
 def _short(name: str, states: Sequence[NodeState], needs: Needs) -> str:

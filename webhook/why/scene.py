@@ -13,7 +13,7 @@ from webhook.grouping import by_key
 from webhook.inventory import Inventory, has_ended
 from webhook.inventory.claims import MADE, sources_of
 from webhook.later import cached_property
-from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, condition_of, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import value_at
 from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule, told
@@ -175,6 +175,10 @@ class Event(NamedTuple):
         return cls(time, text(obj, "type") == "Warning", text(obj, "reason"), words, times_, about, by)
 
 
+def _uids_of_owners(obj: JSONObject) -> set[str]:
+    return {text(each, "uid") for each in items(obj, "metadata", "ownerReferences")}
+
+
 class Scene(Stored):
     """A cluster, with what its events and the scheduler tell.
 
@@ -192,15 +196,21 @@ class Scene(Stored):
     ) -> None:
         super().__init__(inventory=inventory, settings=Settings.of_cluster(inventory, kubernetes, feature_gates))
 
-    def kueue_says(self, obj: JSONObject) -> tuple[list[Ref], str]:
-        """Return the Workload by which Kueue knows an object, and why it does not admit it; empty if not known."""
-        uid = text(obj, "metadata", "uid")
-        for each in self.inventory.all("Workload") if uid else ():
-            if any(text(owner, "uid") == uid for owner in items(each, "metadata", "ownerReferences")):
-                refusing = [one for one in items(each, "status", "conditions") if text(one, "status") == "False"]
-                said = {text(one, "type"): text(one, "message") for one in refusing}
-                return [ref_of(each)], said.get("QuotaReserved") or said.get("Admitted", "")
-        return [], ""
+    def kueue_says(self, obj: JSONObject) -> tuple[JSONObject | None, str]:
+        """Return the Workload by which Kueue knows an object or its owners, and why it does not admit it."""
+        makers = obj, *self.owners(obj)
+        uids = {text(each, "metadata", "uid") for each in makers} | set().union(*map(_uids_of_owners, makers))
+        known = [each for each in self.inventory.all("Workload") if uids - {""} & _uids_of_owners(each)]
+        for kind in ("QuotaReserved", "Admitted"):
+            for each in known:
+                if text(condition := condition_of(each, kind), "status") == "False":
+                    return each, text(condition, "message")
+        for each in known:
+            for check in items(each, "status", "admissionChecks"):
+                name, state, words = (text(check, field) for field in ("name", "state", "message"))
+                if state != "Ready":
+                    return each, f"admission check {name} is {state}: {words}"
+        return next(iter(known), None), ""
 
     @cached_property
     def scheduler(self) -> Scheduler:

@@ -36,7 +36,7 @@ from webhook.objects import (
     text,
     texts,
 )
-from webhook.scan.claims import RELEASE_ONE, evicting, held_twice
+from webhook.scan.claims import RELEASE_ONE, bad_conditions, evicting, held_twice
 from webhook.scan.stored import AllocatedDevice
 from webhook.simulation.binding import lacks, time_of
 from webhook.simulation.scheduler import DEFAULT_SCHEDULER
@@ -131,14 +131,16 @@ def _disruption(pod: JSONObject) -> JSONObject | None:
 
 
 def _terminating(scene: Scene, pod: JSONObject) -> Cause:
-    target = _disruption(pod)
+    target, down = _disruption(pod), _node_down(scene, pod)
+    helps = (_NOT_BACK.format(text(pod, "spec", "nodeName")),) if down else ()
     if target is not None:
         found = _disrupted(scene, pod, target)
         held = list(dict.fromkeys(full_name_of(claim) for claim, _ in results(scene, pod)))
-        release = f", and releases claim {', '.join(held)} then" if held else ""
-        return found._replace(text=f"{found.text}; it is being terminated{release}")
-    if down := _node_down(scene, pod):
-        return down._replace(text=f"is terminating, and kubelet cannot confirm it: {down.text}")
+        then = f", and releases claim {', '.join(held)} then" if held else ""
+        then = f", which kubelet cannot confirm: {down.text}" if down else then
+        return found._replace(text=f"{found.text}; it is being terminated{then}", helps=helps)
+    if down:
+        return down._replace(text=f"is terminating, and kubelet cannot confirm it: {down.text}", helps=helps)
     if unprepared := scene.events(pod, "FailedUnprepareDynamicResources", "FailedKillPod"):
         words = unprepared[0].words
         return Cause(f"is terminating, and kubelet cannot release it: {brief(words)}", [pod], words=words)
@@ -151,6 +153,10 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
     return Cause(f"is being deleted (terminating) {why}; it has {seconds or 0} s to end", [pod])
 
 
+_NOT_BACK: Final = (
+    "if {0} does not come back, delete it, or taint it with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute: "
+    "its pods are removed then, and their claims released"
+)
 _OVERDUE: Final = 120
 """The seconds for which a pod may outlast its grace period."""
 
@@ -276,12 +282,15 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         log = "if it stays so, see the log of kube-controller-manager"
         yield Cause(f"{said}, and kubelet then starts the pod", [pod, claim, Ref("Node", node), sources], (log,))
         return
-    scheduler = text(pod, "spec", "schedulerName")
-    if scheduler not in {"", DEFAULT_SCHEDULER}:
+    scheduler = text(pod, "spec", "schedulerName") or DEFAULT_SCHEDULER
+    if scheduler != DEFAULT_SCHEDULER or scene.events(pod, "Scheduled"):
         what = "not reserved for it" if allocation_of(claim) else "never allocated"
         said = f"{name} was {what} by its scheduler {scheduler} (spec.schedulerName), which has bound it to {node}"
-        switch = "(Volcano: predicate.DynamicResourceAllocationEnable of the plugin predicates)"
-        help_ = f"switch on the support of claims in {scheduler} {switch}, or let {DEFAULT_SCHEDULER} schedule the pod"
+        help_ = (
+            f"switch on the support of claims in {scheduler} (kube-scheduler: the feature gate "
+            "DynamicResourceAllocation and the plugin DynamicResources; Volcano: "
+            "predicate.DynamicResourceAllocationEnable of the plugin predicates), and create the pod again"
+        )
         yield Cause(f"{said}: kubelet does not start it", [pod, claim, Ref("Node", node), sources], (help_,))
         return
     made = f"spec.nodeName ({node}) bypassed the scheduler, so {name} was never allocated"
@@ -383,6 +392,7 @@ def _not_started(scene: Scene, pod: JSONObject, node: JSONObject | None) -> Iter
     yield from _held_twice(scene, pod)
     if unprepared:
         yield from _of_preparing(scene, pod, unprepared[0])
+    yield from _unhealthy(scene, pod)
     tail = _devices_are_there(scene, pod)
     held_up = list(containers.waiting(scene, pod))
     held_up += [
@@ -582,21 +592,14 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     named = False
     every = {(name_of(claim), *device_of(each)): (claim, each) for claim, each in results(scene, pod)}
     for claim, result in every.values():
-        driver, pool, device = device_of(result)
+        driver, pool, device = place = device_of(result)
         ends = tuple(f"{mark}{device}" for mark in "-/=_")
         by_kubelet = next((said for id_, said in reported.items() if id_.endswith(ends)), None)
-        conditions = (
-            condition
-            for each in items(claim, "status", "devices")
-            if (text(each, "pool"), text(each, "device")) == (pool, device)
-            for condition in items(each, "conditions")
-            if text(condition, "type") in {"Ready", "Healthy"} and text(condition, "status") == "False"
-        )
-        bad = next(conditions, None)
-        if by_kubelet is None and bad is None:
+        bad = dict(bad_conditions(claim)).get(place, "")
+        if by_kubelet is None and not bad:
             continue
         named = True
-        words = by_kubelet or text(bad, "message") or text(bad, "reason")
+        words = by_kubelet or bad
         more = next((f"; {each.text}" for each in tainted if Ref("Device", device) in each.about), "")
         said = f"device {driver}/{pool}/{device} of claim {name_of(claim)} is unhealthy"
         yield Cause(

@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 from typing import Any, Final
 
-from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, text, texts
+from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, text, texts
 from webhook.problem import Steps, value_at
 from webhook.workloads.locations import (
     LOCATIONS,
@@ -141,8 +141,9 @@ def _number(obj: JSONObject, times: Times) -> Callable[[Steps], int]:
         return partial(_times, obj, times)
     known: dict[str, int] = {}
     for each in items(obj, *times.group.split(".")):
-        for name in texts(each, times.members) if _is_whole(each.get(times.path)) else ():
-            known.setdefault(name, each[times.path])
+        if (count := number(each, times.path)) is not None:
+            for name in texts(each, times.members):
+                known.setdefault(name, count)
 
     def of_member(steps: Steps) -> int:
         name = _read(obj, times.member, steps)
@@ -161,13 +162,8 @@ def _times(obj: JSONObject, times: Times, steps: Steps) -> int:
     return max(found - (1 if times.beside and _read(obj, times.beside, steps) else 0), 0)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _whole(obj: JSONObject, path: str, steps: Steps) -> int | None:
-    value = _read(obj, path, steps) if path else None
-    return value if _is_whole(value) else None
+    return number({path: _read(obj, path, steps)}, path) if path else None
 
 
 def _read(obj: JSONObject, path: str, steps: Steps) -> Any:

@@ -132,15 +132,22 @@ _CLIQUES: Final = "template.cliques[].spec"
 _GROUPS: Final = "template.podCliqueScalingGroups"
 
 
+_WITHOUT_TEMPLATES: Final = {
+    "apps.nvidia.com": ("NIMPipeline", "NIMService"),
+    "argoproj.io": ("ClusterWorkflowTemplate", "CronWorkflow", "Workflow", "WorkflowTemplate"),
+    "kubevirt.io": ("VirtualMachine", "VirtualMachineInstance", "VirtualMachineInstanceReplicaSet"),
+    "kyverno.io": ("ClusterPolicy", "Policy"),  # which have patterns, not pods
+    "pool.kubevirt.io": ("VirtualMachinePool",),
+    "serving.knative.dev": ("Configuration", "Revision", "Service"),
+    "trainer.kubeflow.org": ("TrainJob",),
+}
+"""The kinds without a pod template; `projects.py` finds the pods of most of them."""
+
+
 LOCATIONS: Final[Mapping[tuple[str, str], tuple[Place, ...]]] = {
-    ("apps.nvidia.com", "NIMPipeline"): (),  # see projects.py
-    ("apps.nvidia.com", "NIMService"): (),
-    ("argoproj.io", "ClusterWorkflowTemplate"): (),
-    ("argoproj.io", "CronWorkflow"): (),
+    **{(group, kind): () for group, kinds in _WITHOUT_TEMPLATES.items() for kind in kinds},
     ("argoproj.io", "Experiment"): (Place("spec.templates[].template", (Times("spec.templates[].replicas"),)),),
     ("argoproj.io", "Rollout"): (Place("spec.template", (Times("spec.replicas"),)),),
-    ("argoproj.io", "Workflow"): (),
-    ("argoproj.io", "WorkflowTemplate"): (),
     ("batch.volcano.sh", "CronJob"): (_in("spec.jobTemplate.spec", _TASKS),),
     ("batch.volcano.sh", "Job"): (_in("spec", _TASKS),),
     ("disaggregatedset.x-k8s.io", "DisaggregatedSet"): (
@@ -169,16 +176,10 @@ LOCATIONS: Final[Mapping[tuple[str, str], tuple[Place, ...]]] = {
         for kind, field in _TRAINING.items()
     },
     ("kubeflow.org", "MPIJob"): (_in("spec", _MPI),),
-    ("kubevirt.io", "VirtualMachine"): (),
-    ("kubevirt.io", "VirtualMachineInstance"): (),
-    ("kubevirt.io", "VirtualMachineInstanceReplicaSet"): (),
     ("kueue.x-k8s.io", "Workload"): (Place("spec.podSets[].template", (Times("spec.podSets[].count"),)),),
-    ("kyverno.io", "ClusterPolicy"): (),  # which has patterns, not pods
-    ("kyverno.io", "Policy"): (),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): (_in("spec", _LEADER_WORKER),),
     ("nvidia.com", "DynamoComponentDeployment"): (_in("spec", (_COMPONENT,)),),
     ("nvidia.com", "DynamoGraphDeployment"): (_in("spec.components[]", (_COMPONENT,)),),
-    ("pool.kubevirt.io", "VirtualMachinePool"): (),
     ("ray.io", "RayCluster"): (_in("spec", _RAY),),
     ("ray.io", "RayCronJob"): (_in("spec.jobTemplate", _RAY_JOB),),
     ("ray.io", "RayJob"): (_in("spec", _RAY_JOB),),
@@ -188,16 +189,12 @@ LOCATIONS: Final[Mapping[tuple[str, str], tuple[Place, ...]]] = {
     ("serving.kserve.io", "LLMInferenceService"): (_in("spec", _LLM),),
     ("serving.kserve.io", "LLMInferenceServiceConfig"): (_in("spec", _LLM),),
     ("serving.kserve.io", "ServingRuntime"): (Place("spec"), Place("spec.workerSpec")),
-    ("serving.knative.dev", "Configuration"): (),
-    ("serving.knative.dev", "Revision"): (),
-    ("serving.knative.dev", "Service"): (),
     ("sparkoperator.k8s.io", "ScheduledSparkApplication"): (_in("spec.template", _SPARK),),
     ("sparkoperator.k8s.io", "SparkApplication"): (_in("spec", _SPARK),),
     ("trainer.kubeflow.org", "ClusterTrainingRuntime"): (_in("spec.template.spec", _JOB_SET),),
-    ("trainer.kubeflow.org", "TrainJob"): (),
     ("trainer.kubeflow.org", "TrainingRuntime"): (_in("spec.template.spec", _JOB_SET),),
 }
-"""The places of pods by API group and kind, whatever the version; none where projects.py finds them."""
+"""The places of pods by API group and kind, whatever the version."""
 
 OF_JOBS: Final = _JOB_SET[0].path
 """How paths of pods end that Jobs make; their controller states a restart policy if there is none."""
@@ -294,9 +291,12 @@ def manifest(obj: JSONObject, template: Any) -> JSONObject:
     return {"apiVersion": "v1", "kind": "PodTemplate", "metadata": names or {"name": "unnamed"}, "template": template}
 
 
+_BODY: Final = frozenset({"metadata", "spec"})
+
+
 def is_held(value: Any) -> bool:
-    """Tell whether a value in an object is a manifest itself, which a tool applies."""
-    return isinstance(value, dict) and {"apiVersion", "kind", "metadata"} <= value.keys()
+    """Tell whether a value in an object is a manifest itself, which a tool applies, perhaps with a name of its own."""
+    return isinstance(value, dict) and {"apiVersion", "kind"} < value.keys() and not _BODY.isdisjoint(value)
 
 
 def every_object(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, JSONObject]]:

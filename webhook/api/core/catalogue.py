@@ -207,15 +207,25 @@ _OF_POLICY: Final[_Judged] = {
     "matchConstraints": _REQUIRED,
 }
 _OF_BINDING: Final[_Judged] = {"policyName": {"required": True, "format": formats.dns_subdomain}}
+
+
+def _between(least: int, most: int, detail: str) -> dict[str, Any]:
+    return {"minimum": (least, detail), "maximum": (most, detail)}
+
+
 _OF_WEBHOOK: Final[_Judged] = {
     "failurePolicy": _OF_POLICY["failurePolicy"],
     "matchPolicy": {"one_of": ("Equivalent", "Exact")},
     "sideEffects": {"one_of": ("None", "NoneOnDryRun")},
-    "timeoutSeconds": {},
+    "timeoutSeconds": _between(1, 30, "the timeout value must be between 1 and 30 seconds"),
 }
 _OF_POLICIES: Final[Mapping[str, _Judged]] = {
     "MatchResources": {"matchPolicy": _OF_WEBHOOK["matchPolicy"]},
     "MutatingWebhook": {**_OF_WEBHOOK, "reinvocationPolicy": {"one_of": ("IfNeeded", "Never")}},
+    "ServiceReference": {
+        "path": {"format": formats.url_path},
+        "port": _between(1, 65535, "port is not valid: must be between 1 and 65535, inclusive"),
+    },
     "ValidatingWebhook": _OF_WEBHOOK,
     "MutatingAdmissionPolicyBindingSpec": _OF_BINDING,
     "MutatingAdmissionPolicySpec": _OF_POLICY,

@@ -14,8 +14,10 @@ from webhook import formats
 from webhook.api.core.catalogue import of_policies, type_of
 from webhook.api.core.meta import created_name
 from webhook.api.versions import DEFAULT
+from webhook.cel.kubernetes.url import parse
 from webhook.cel.syntax.lexer import CONSTANTS, RESERVED
 from webhook.escapes import GO_SPACE
+from webhook.grouping import repeated
 from webhook.objects import text
 from webhook.patterns import Pattern
 from webhook.policy.manifest.expressions import (
@@ -235,16 +237,23 @@ def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
 
 
 _REVIEWS: Final = ("v1", "v1beta1")
-_LONGEST_TIMEOUT: Final = 30
 
 
-WEBHOOKS: Final = (*of_policies("MutatingWebhook"), *of_policies("ValidatingWebhook"))
+WEBHOOKS: Final = (*of_policies("MutatingWebhookConfiguration"), *of_policies("ValidatingWebhookConfiguration"))
 
 
 @check(*WEBHOOKS)
+def webhook_names(configuration: View) -> Iterator[Problem]:
+    """The webhooks of a configuration have different names."""
+    for _, hook in repeated(configuration.webhooks, lambda hook: hook.name):
+        if hook.name:
+            yield duplicate(hook / "name", hook.name)
+
+
+@check(*of_policies("MutatingWebhook"), *of_policies("ValidatingWebhook"))
 def webhook_fields(hook: View) -> Iterator[Problem]:
     """A webhook has a name of three parts, one address, side effects and versions, and conditions that compile."""
-    name, versions, seconds, client = hook.name, hook.admissionReviewVersions, hook.timeoutSeconds, hook.clientConfig
+    name, versions = hook.name, hook.admissionReviewVersions
     if not name:
         yield required(hook / "name")
     elif details := formats.dns_subdomain(name, hook.release):
@@ -253,16 +262,54 @@ def webhook_fields(hook: View) -> Iterator[Problem]:
         yield invalid(hook / "name", name, "should be a domain with at least three segments separated by dots")
     if hook.sideEffects is None:
         yield required(hook / "sideEffects", "must specify one of None, NoneOnDryRun")
-    if seconds is not None and not 1 <= seconds <= _LONGEST_TIMEOUT:
-        yield invalid(hook / "timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds")
-    if (client.url is None) == (not client.service):
-        yield required(hook / "clientConfig", "exactly one of url or service is required")
+    yield from _address(hook.clientConfig, hook / "clientConfig")
     yield from match_conditions(hook, Compiler(hook.release, params=False, composed=False))
     if not versions:
         yield required(hook / "admissionReviewVersions", f"must specify one of {', '.join(_REVIEWS)}")
-    elif not {*_REVIEWS}.intersection(versions):
+    again = {index for index, _ in repeated(versions)}
+    for index, version in enumerate(versions):
+        for detail in ("duplicate version",) if index in again else formats.dns1035_label(version or ""):
+            yield invalid(hook / "admissionReviewVersions" / index, version or "", detail)
+    if versions and not {*_REVIEWS}.intersection(versions):
         detail = f"must include at least one of {', '.join(_REVIEWS)}"
         yield invalid(hook / "admissionReviewVersions", versions, detail)
+
+
+def _address(client: View, path: Path) -> Iterator[Problem]:
+    """Judge the address of a webhook (apiserver ``pkg/util/webhook/validation.go``)."""
+    has_service = "service" in client
+    if (client.url is None) != has_service:
+        yield required(path, "exactly one of url or service is required")
+    elif has_service:
+        yield from _service(client.service)
+    else:
+        yield from _url(client.url, path / "url")
+
+
+def _service(service: View) -> Iterator[Problem]:
+    for missing, told in (("namespace", "name"), ("name", "namespace")):  # the API server confuses them
+        if not getattr(service, missing):
+            problem = required(service / told, f"service {told} is required")
+            hint = f"the {missing} is missing: the API server confuses the two"
+            yield problem._replace(path=service / missing, spelled=problem.path, hint=hint)
+
+
+def _url(stated: str, path: Path) -> Iterator[Problem]:
+    form = "; desired format: https://host[/path]"
+    try:
+        url = parse(stated)
+    except ValueError as error:
+        yield required(path, f"url must be a valid URL: {error}{form}")
+        return
+    if url.scheme != "https":
+        yield invalid(path, url.scheme, f"'https' is the only allowed URL scheme{form}")
+    if not url.host:
+        yield invalid(path, "", f"host must be provided{form}")
+    if url.user is not None:
+        yield invalid(path, url.user.decode(), "user information is not permitted in the URL")
+    for part, name in ((url.raw_fragment, "fragments"), (url.raw_query, "query parameters")):
+        if part:
+            yield invalid(path, part.decode(errors="replace"), f"{name} are not permitted in the URL")
 
 
 # Bindings

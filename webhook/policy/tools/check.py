@@ -31,6 +31,7 @@ from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.formats import near_semver
 from webhook.formats.quantities import near_quantity
+from webhook.grouping import by_key
 from webhook.hints.selectors import COMMENTED, comments_in
 from webhook.objects import JSONObject
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
@@ -57,6 +58,8 @@ _COMBINATIONS: Final = 20_000
 """A policy whose rules match more combinations, as made-up ones do, is not judged."""
 _LISTED: Final = 4
 """The most values that a warning lists."""
+_MOST_ALIKE: Final = 20
+"""The most warnings of a rule about one expression: to locate thousands in a long one takes minutes."""
 _COMPARISONS: Final = frozenset({"_==_", "_!=_"})
 
 
@@ -545,7 +548,8 @@ def check_policies(
                 if least > CALL_LIMIT:
                     message = f"costs at least {least}, beyond the limit of {CALL_LIMIT}: it always fails"
                     problems.append(warning("over-cost", path, message))
-        findings += [PolicyFinding(policy.given, problem) for problem in problems if problem.path not in wrong]
+        alike = by_key(((each.rule, each.path), each) for each in problems if each.path not in wrong)
+        findings += [PolicyFinding(policy.given, each) for group in alike.values() for each in group[:_MOST_ALIKE]]
     unchecked = {id(each.given) for each in policies.findings if each.problem.level == ERROR} - checked
     return CheckResult(policies, tuple(findings), tuple(costs), len(unchecked))
 
@@ -623,19 +627,20 @@ def _malformed(policy: Policy) -> Iterator[Problem]:
         if not isinstance(compiled := stated.compiled, CompiledExpression):
             continue
         for node in within(compiled.checked.root):
-            if not isinstance(node, Call) or node.function not in _MADE or node.target or len(node.arguments) != 1:
+            if not isinstance(node, Call) or node.function not in _MADE or len(node.arguments) != 1:
                 continue
             literal = node.arguments[0]
             if not isinstance(literal, Literal) or not isinstance(literal.value, str):
                 continue
-            made = f"{node.function}({quoted(literal.value)})"
             try:
-                compiled.environment.compile(made).evaluate({}, meter=Meter(CALL_LIMIT))
+                for overload in node.overloads or ():
+                    if overload.implementation:
+                        overload.implementation(literal.value)
             except CelError as error:
                 meant = _MADE[node.function](literal.value)
                 hint = f'did you mean {node.function}("{meant}")?' if meant else ""
-                at = stated.start + literal.offset
-                yield warning("impossible-constant", stated.path, f"{made} is an error: {error}", hint, at)
+                message = f"{node.function}({quoted(literal.value)}) is an error: {error}"
+                yield warning("impossible-constant", stated.path, message, hint, stated.start + literal.offset)
 
 
 def _messages(policy: Policy) -> list[Problem]:
