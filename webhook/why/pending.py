@@ -17,7 +17,7 @@ from webhook.hints.names import listed
 from webhook.inventory import KUEUE, controller_of, has_ended
 from webhook.inventory.affinity import nodes_named, term_selects, wants
 from webhook.inventory.claims import Blocked, allocation_of, claims_named, requests_of, results_of, sources_of
-from webhook.inventory.resources import as_in_pods, is_extended
+from webhook.inventory.resources import as_in_pods, is_extended, requests
 from webhook.objects import (
     JSONObject,
     condition_of,
@@ -37,6 +37,7 @@ from webhook.simulation import binding, rejections
 from webhook.simulation.cluster import (
     AFFINITY,
     CORDON,
+    EXTENDED,
     NODE_STATES,
     PORTS,
     REMOVERS,
@@ -45,6 +46,7 @@ from webhook.simulation.cluster import (
     NodeState,
     NodeVerdict,
     amount_text,
+    lack_of,
 )
 from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
 from webhook.simulation.scheduler import DEFAULT_SCHEDULER, Needs, Placement, Round, Verdicts
@@ -448,7 +450,7 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
         about: list[About] = [Ref("Gate", each) for each in gates]
         known, words = scene.kueue_says(pod)
-        who = ": Kueue has not admitted it" if any(each.startswith(f"{KUEUE}/") for each in gates) else ""
+        who = ": Kueue has not admitted it" if f"{KUEUE}/admission" in gates else ""
         said = (
             f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}"
             f"{words and f', as it says: {brief(words)}'}; the scheduler does not look at it until the controller that "
@@ -802,7 +804,9 @@ class _Pending:
         what, about = self._refusal(refusal, states, needs)
         if pinned is not None:
             said = f"{ref_of(pinned)} is allocated on {names}, and {names} {what}"
-            return Cause(said, [pinned, nodes, about])
+            others = set(rejections.pods_of(pinned)) - {name_of(self.pod)}
+            is_shared = others and self._source(pinned).kind == "ResourceClaim"
+            return Cause(said, [pinned, nodes, about], (_NOT_SHARED,) if is_shared else ())
         return Cause(f"{names}{which} {what}", [nodes, about])
 
     def _wants_devices(self, needs: Needs) -> bool:
@@ -878,6 +882,16 @@ class _Pending:
             if trouble := drivers.of_component(self.scene, "kube-scheduler"):
                 return trouble._replace(text=f"waits for kube-scheduler: {trouble.text}; {room}", about=[trouble.about])
             return Cause(f"waits for the scheduler, which has said nothing of it yet; {room}", [self.pod])
+        extended = self.scene.cluster.extended
+        for each in requests(self.pod):
+            if extended.provides(each) and str(lack_of(each)) in words:
+                of = Ref("DeviceClass", extended.classes.get(each, ""))
+                return Cause(
+                    f"kube-scheduler finds no {each}, which {of} provides on {node}: its feature gate {EXTENDED} is "
+                    "off, or it has not tried since",
+                    [Ref("Gate", EXTENDED), Ref("Resource", each), of],
+                    (f"set --feature-gates {EXTENDED}=true of kube-scheduler and kubelet, too",),
+                )
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
@@ -890,6 +904,9 @@ class _Pending:
             [about, self.scene.mentioned(words, namespace_of(self.pod)), self.pod, Ref("Node", node)],
             (*unseen, "the scheduler tries again after changes in the cluster, and after five minutes in any case"),
         )
+
+
+_NOT_SHARED: Final = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
 
 
 def _words(said: str) -> str:
