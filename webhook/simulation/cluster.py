@@ -494,7 +494,7 @@ class Cluster:
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
                 demand = Demand.of(pod)
                 if self.node_allocatable is not None:
-                    uses = claims_of(pod, inventory, groups=False)
+                    uses = claims_of(pod, inventory, settings.gates)
                     if not isinstance(uses, Blocked):
                         taken = self.node_allocatable.taken(pod, [use.claim for use in uses])
                         demand = demand.with_more(total(taken))
