@@ -168,9 +168,9 @@ class QuickPolicies:
     def _place_of(self, review: Mapping[str, Any]) -> _Place | None:
         """Return the place of the request of an AdmissionReview; None if its policies are not evaluated quickly."""
         request = request_of_review(review)
-        hooks = self._policies.hooks(self._kind, request)
+        plan = self._policies.plan(self._kind, request)
         # A Namespace is matched by its own labels.
-        if request.resource == NAMESPACES or not all(each.is_about_namespaces for each in hooks):
+        if request.resource == NAMESPACES or not all(each.settled or each.is_about_namespaces for each in plan):
             return None
         session, matched = Session(request, self._policies), Matched(request.resource, request.kind)
         policies: list[_Quick] = []

@@ -271,8 +271,8 @@ class Session:
 
     def invocations(self, kind: str) -> Iterator[Invocation]:
         """List the policies of a kind to evaluate, in their order."""
-        for hook in self.policies.hooks(kind, self.request):
-            yield from hook.invocations(self.request, self.policies, self.namespace_labels)
+        for candidate in self.policies.plan(kind, self.request):
+            yield from candidate.invocations(self.request, self.policies, self.namespace_labels)
 
     @property
     def namespace(self) -> JSONObject | None:
