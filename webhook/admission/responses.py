@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, Final
 
@@ -171,17 +171,8 @@ def annotations_of(verdict: Verdict) -> dict[str, str]:
     """Rename audit annotations for a webhook: the API server prefixes each key with the webhook's name and ``/``."""
     named = {_annotation_key(key): value for key, value in verdict.audit_annotations.items()}
     fitting = _fitting(map(json.dumps, named.values()), _MAX_ANNOTATIONS)
-    return {key: named[key] for key, _ in zip(named, fitting, strict=False)} | assumed(verdict.notes)
-
-
-def assuming(notes: Collection[str]) -> dict[str, Any]:
-    """Admit a request by assumptions of policies, if there are any."""
-    return with_remarks({"allowed": True}, (), assumed(notes)) if notes else {"allowed": True}
-
-
-def assumed(notes: Collection[str]) -> dict[str, str]:
-    """Write an audit annotation with the assumptions of policies."""
-    return {_ASSUMED: _clipped("; ".join(notes), MAX_ANNOTATION_BYTES)} if notes else {}
+    assumed = {_ASSUMED: _clipped("; ".join(verdict.notes), MAX_ANNOTATION_BYTES)} if verdict.notes else {}
+    return {key: named[key] for key, _ in zip(named, fitting, strict=False)} | assumed
 
 
 def _annotation_key(key: str) -> str:

@@ -273,12 +273,6 @@ class Candidate(NamedTuple):
     matched: Matched | None = None
     settled: tuple[Invocation, ...] = ()
 
-    @property
-    def is_about_namespaces(self) -> bool:
-        """Whether its match depends on nothing but the namespace and the place."""
-        matches = (self.hook.policy.match, *(binding.match for binding in self.hook.bindings))
-        return all(match is None or match.is_about_namespaces for match in matches)
-
     def invocations(self, request: Request, objects: PolicySet, labels: NamespaceLabels) -> Iterable[Invocation]:
         """List its evaluations for a request; `labels` returns the labels of a namespace, given by name."""
         return self.settled or self._invocations(request, objects, labels)

@@ -155,7 +155,7 @@ class Evaluation:
 
     def is_certain(self, expressions: int) -> bool:
         """Tell whether the budget certainly suffices for that many expressions and all variables."""
-        return (expressions + self._variables) * (CALL_LIMIT + STEP) <= self.budget
+        return (expressions + self._variables) * (CALL_LIMIT + _STEP) <= self.budget
 
 
 def _fault(error: EvaluationError | CostLimitExceededError) -> EvaluationFault:
@@ -173,7 +173,7 @@ def _fault(error: EvaluationError | CostLimitExceededError) -> EvaluationFault:
 _UNCOMPILED: Final = 'composited variable "{}" fails to compile: {}'
 _UNEVALUATED: Final = 'composited variable "{}" fails to evaluate: {}'
 """The variable, its error, and what that says."""
-STEP: Final = 100_000
+_STEP: Final = 100_000
 """The assumed upper bound on the cost of a stopped expression's last step.
 
 A search through megabytes of text can cost more. The API server would then refuse the request even if all validations
