@@ -14,7 +14,8 @@ def install(part: str) -> None:
     """Install a part of it.
 
     Args:
-        part: ``documents``, which reads simple ones, or ``objects``, which answers for objects that are judged.
+        part: ``documents``, which reads simple ones, ``objects``, which answers for objects that are judged, or
+            ``policies``, which evaluates those for a request.
     """
     if os.environ.get("DRAGUARD_FAST") == "0":
         return

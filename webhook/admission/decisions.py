@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
 
 from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, Mode, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Call, Endpoint, Record, RecordedFinding
 from webhook.admission.responses import (
     PatchTooLargeError,
     annotations_of,
+    assumed,
+    assuming,
     denied,
     noted,
     patch,
@@ -24,6 +26,7 @@ from webhook.api.judgement import judge_admitted
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.engine import prescheduled
 from webhook.engine.prescheduled import bypassing, rewritten
+from webhook.later import cached_property
 from webhook.problem import BAD_REQUEST, ERROR, Problem
 from webhook.records import NamedTuple
 
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
     from webhook.references.lookup import Surroundings
 
     Response = dict[str, Any]
+
+    Passes = Callable[[Mapping[str, Any]], tuple[int, Sequence[str]] | None]
+    """Tells that no policy refuses or changes a request: the cost, and the assumptions; None if it does not know."""
 
 
 _log = logging.getLogger(__name__)
@@ -64,6 +70,14 @@ class ReviewOptions:
     feature_gates: Mapping[str, bool] | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
     surroundings: Surroundings | None = None
+    passing: ClassVar[Callable[[PolicySet, Endpoint], Passes] | None] = None
+    """Makes what is asked about the policies of an endpoint before they are evaluated."""
+
+    @cached_property
+    def passes(self) -> Mapping[Endpoint, Passes]:
+        """What is asked first, by endpoint."""
+        make, policies = type(self).passing, self.policies
+        return {each: make(policies, each) for each in get_args(Endpoint)} if make and policies is not None else {}
 
 
 def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, record: Record) -> Response:
@@ -155,7 +169,7 @@ def _judged(request: Mapping[str, Any], options: ReviewOptions) -> Sequence[Prob
 
 
 def _validated(case: _Case) -> Response:
-    request, options = case.request, case.options
+    request, options, record = case
     found = _judged(request, options)
     if options.surroundings is not None:
         found = [*found, *_around(request, options.surroundings, found)]
@@ -164,9 +178,23 @@ def _validated(case: _Case) -> Response:
     refusals, warned, audited = _enforced(found, case) if found else _NOTHING
     if refusals:
         return with_remarks(refused(refusals, request, request.get("object")), warned, audited)
-    if options.policies is not None:
-        return _answered(_evaluator(case, options.policies).validate(request), case, warned, audited)
-    return with_remarks({"allowed": True}, warned, audited) if found else {"allowed": True}
+    policies = options.policies
+    notes: Sequence[str] = ()
+    if policies is not None:
+        passed = _passed(case)
+        if passed is None:
+            return _answered(_evaluator(case, policies).validate(request), case, warned, audited)
+        cost, notes = passed
+        record.cost += cost
+    if not found and not notes:
+        return {"allowed": True}
+    return with_remarks({"allowed": True}, warned, {**assumed(notes), **audited})
+
+
+def _passed(case: _Case) -> tuple[int, Sequence[str]] | None:
+    """Return the cost and the assumptions of policies that do nothing; None if they must be evaluated."""
+    passes = case.options.passes.get(case.record.endpoint)
+    return passes(case.request) if passes else None
 
 
 def _evaluator(case: _Case, policies: PolicySet) -> Evaluator:
@@ -222,17 +250,22 @@ def _is_about_others(rule: str) -> bool:
 def _mutated(case: _Case) -> Response:
     policies, request = case.options.policies, case.request
     if policies is not None:
-        done, operations = _evaluator(case, policies).mutate(request, lambda obj: _rewrite(obj, case))
-        if isinstance(done.rewrite, Problem):
-            return refused([done.rewrite], request, done.object)
-        done_by = done.rewrite or prescheduled.Rewrite([], (), {})
-        return _answered(done.verdict, case, done_by.warnings, done_by.annotations) | patch(operations)
-    obj = request.get("object")
+        passed = _passed(case)
+        if passed is None or rewritten(request, request.get("object"), case.options.prescheduled) is not None:
+            done, operations = _evaluator(case, policies).mutate(case.request, lambda obj: _rewrite(obj, case))
+            if isinstance(done.rewrite, Problem):
+                return refused([done.rewrite], case.request, done.object)
+            done_by = done.rewrite or prescheduled.Rewrite([], (), {})
+            return _answered(done.verdict, case, done_by.warnings, done_by.annotations) | patch(operations)
+        cost, notes = passed
+        case.record.cost += cost
+        return assuming(notes)
+    obj = case.request.get("object")
     change = _rewrite(obj, case)
     if change is None:
         return {"allowed": True}
     if isinstance(change, Problem):
-        return refused([change], request, obj)
+        return refused([change], case.request, obj)
     return with_remarks({"allowed": True, **patch(change.patch)}, change.warnings, change.annotations)
 
 

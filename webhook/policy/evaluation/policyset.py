@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from webhook.api import conversion, judgement
 from webhook.api.versions import type_of
@@ -45,6 +45,8 @@ from webhook.schema.decoding import UNKNOWN_FIELD
 NamespaceLabels = Callable[[str], Mapping[str, Any]]
 RequestPlace = tuple[Resource, GroupVersionKind, str, str, bool]
 Plan = tuple["Candidate", ...]
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:
@@ -273,6 +275,12 @@ class Candidate(NamedTuple):
     matched: Matched | None = None
     settled: tuple[Invocation, ...] = ()
 
+    @property
+    def is_about_namespaces(self) -> bool:
+        """Whether its match depends on nothing but the namespace and the place."""
+        matches = (self.hook.policy.match, *(binding.match for binding in self.hook.bindings))
+        return all(match is None or match.is_about_namespaces for match in matches)
+
     def invocations(self, request: Request, objects: PolicySet, labels: NamespaceLabels) -> Iterable[Invocation]:
         """List its evaluations for a request; `labels` returns the labels of a namespace, given by name."""
         return self.settled or self._invocations(request, objects, labels)
@@ -339,6 +347,14 @@ def _is_about_places(policy: Policy, binding: Binding, objects: PolicySet) -> bo
     return kind is None or ref is None or bool(ref.namespace) or not objects.is_namespaced(kind)
 
 
+def keep(known: dict[_Key, _Value], place: _Key, found: _Value, length: int) -> None:
+    """Cache a value for a place, unless the place is too long, in characters, to be real."""
+    if length <= _MAX_PLACE:
+        if len(known) >= _MAX_PLACES:
+            del known[next(iter(known))]  # the oldest: others stay, and memory stays level
+        known[place] = found
+
+
 class PolicyFinding(NamedTuple):
     """A problem of a policy, a binding or an object that they read, and which one it is."""
 
@@ -378,16 +394,12 @@ class PolicySet:
     def plan(self, kind: str, request: Request) -> Plan:
         """Return the evaluations of the policies of a kind for a request, in their order."""
         place = request.resource, request.kind, request.operation, request.subresource, not request.namespace
-        plans = self._plans[kind]
-        found = plans.get(place)
+        found = self._plans[kind].get(place)
         if found is None:
             hooks = self.validating if kind == VALIDATING else self.mutating
             found = tuple(_planned(hooks, request, self))
             parts = (*request.resource, *request.kind, request.operation, request.subresource)
-            if sum(map(len, parts)) <= _MAX_PLACE:
-                if len(plans) >= _MAX_PLACES:
-                    del plans[next(iter(plans))]  # the oldest: others stay, and memory stays level
-                plans[place] = found
+            keep(self._plans[kind], place, found, sum(map(len, parts)))
         return found
 
     def prepare(self) -> None:
