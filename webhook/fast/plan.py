@@ -125,7 +125,7 @@ def _plan_of(struct: CompiledStruct, *, remembers: bool = False) -> Planned | No
         gc=False,
         forbid_unknown_fields=struct.target.strict,
     )
-    return Planned(type_, _examination(parts, plans, needed, remembers=remembers), is_struct=True)
+    return Planned(type_, _examination(parts, plans, remembers=remembers), is_struct=True)
 
 
 def _types(
@@ -143,15 +143,12 @@ def _types(
     return types | {name: (_NONE if name in members else None, None) for name in left_out}
 
 
-def _examination(
-    parts: Sequence[CompiledStruct], plans: Mapping[str, Planned], needed: Container[str], *, remembers: bool
-) -> Wrong | None:
+def _examination(parts: Sequence[CompiledStruct], plans: Mapping[str, Planned], *, remembers: bool) -> Wrong | None:
     """Make the check of a struct, and of those inlined in it; None if there is nothing to check.
 
     Args:
         parts: The struct, and those inlined in it.
         plans: How to recognize the values of its fields.
-        needed: The fields that may not be absent.
         remembers: Whether to remember structs that the fields hold.
     """
     checked = [
@@ -177,7 +174,7 @@ def _examination(
     def is_wrong(value: Any) -> bool:
         for name, wrong in checked:
             each = getattr(value, name)
-            if (each is not None or name in needed) and wrong(each):
+            if each is not None and wrong(each):
                 return True
         for members, others in unions:
             if members(value).count(None) != others:
