@@ -8,6 +8,8 @@ and rules about several fields, if it has the fields that they are about.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, nullcontext
 from functools import cache, lru_cache, partial
 from itertools import count
 from operator import attrgetter
@@ -20,7 +22,7 @@ from msgspec.json import encode
 from webhook.formats import WIDEST
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema.declarations import Field, Format
+from webhook.schema.declarations import Declared, Field, Format
 from webhook.schema.fields import (
     Anything,
     Array,
@@ -40,6 +42,12 @@ _NAME_MAX: Final = 256
 """The most characters of a name; all formats of names allow fewer."""
 _LITERAL_MAX: Final = 32
 """The most characters of a quantity or time."""
+
+_ONE: Final = "{wrong}({value})"
+"""The source of a check of one value; it is true of a wrong one."""
+_ITEMS_WRONG: Final = "any(map({wrong}, {value}))"
+_VALUES_WRONG: Final = "any(map({wrong}, {value}.values()))"
+"""The same for all values of a map, as the one before for all items of a list, or keys of a map."""
 
 _NAME: Final = Annotated[str, Meta(max_length=_NAME_MAX)]
 """The type of names; those that are too long for any format need a closer look."""
@@ -63,18 +71,86 @@ class _Decoded(Struct, gc=False, omit_defaults=True):
     """Returns the value of a field; rules read no others."""
 
 
+class Source:
+    """The source of the function that recognizes valid values, under construction.
+
+    It is one function for the value and all structs in it: a call for each takes several times as long, and a slice has
+    thousands of structs. Only names of declared fields become part of the source.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._depth, self._locals = 2, 0
+        self._scope: dict[str, Any] = {}
+        self._names: dict[int, str] = {}
+
+    def local(self, expression: str = "") -> str:
+        """Return the name of a new local variable, and assign it the value of an expression."""
+        self._locals += 1
+        name = f"v{self._locals}"
+        if expression:
+            self.line(f"{name} = {expression}")
+        return name
+
+    def given(self, value: object) -> str:
+        """Return the name under which the function knows a value."""
+        name = self._names.setdefault(id(value), f"given{len(self._names)}")
+        self._scope[name] = value
+        return name
+
+    def refuse(self, condition: str) -> None:
+        """Write a condition that is true of a value that needs a closer look."""
+        self.line(f"if {condition}: return False")
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """Write a block."""
+        self.line(header)
+        self._depth += 1
+        yield
+        self._depth -= 1
+
+    def line(self, text: str) -> None:
+        """Write a statement."""
+        self._lines.append(f"{' ' * self._depth}{text}\n")
+
+    def function(self) -> Callable[[object], bool]:
+        """Return the function of `value`."""
+        # A rule may read what is not planned, or not as it is held.
+        errors = self.given((MsgspecError, ValueError, TypeError, LookupError, AttributeError, RecursionError))
+        lines = ("def is_fine(value):\n try:\n", *self._lines, f"  return True\n except {errors}: return False\n")
+        exec("".join(lines), self._scope)  # noqa: S102 - see above
+        is_fine: Callable[[object], bool] = self._scope["is_fine"]
+        return is_fine
+
+
+Write = Callable[[Source, str], None]
+"""Writes the checks of the value of a local variable."""
+
+
 class Planned(NamedTuple):
     """How to recognize a valid value of a field.
 
     Args:
         type: The msgspec type of the value.
         wrong: A check that must find nothing in a value of that type; None if there is none.
-        is_struct: Whether the value is, or has, structs.
+        whole: How the check applies to the value, or to all its items.
+        inner: Writes the checks of the structs in the value; None if there are none.
     """
 
     type: Any
     wrong: Wrong | None = None
-    is_struct: bool = False
+    whole: str = _ONE
+    inner: Write | None = None
+
+    def test(self, source: Source, value: str) -> str:
+        """Return the expression that is true of a wrong value."""
+        return self.whole.format(wrong=source.given(self.wrong), value=value)
+
+    @property
+    def asks_one(self) -> bool:
+        """Whether the check applies to a single value."""
+        return self.wrong is None or self.whole not in {_ITEMS_WRONG, _VALUES_WRONG}
 
 
 def planned(struct: CompiledStruct) -> Callable[[object], bool]:
@@ -85,17 +161,11 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
     """
     if (plan := _plan_of(struct, remembers=True)) is None:
         return lambda _: False
-    type_, wrong, _ = plan
-
-    def is_fine(value: object) -> bool:
-        try:
-            decoded = convert(value, type_)
-            return wrong is None or not wrong(decoded)
-        # A rule may read what is not planned, or not as it is held.
-        except (MsgspecError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            return False
-
-    return is_fine
+    source = Source()
+    value = source.local(f"{source.given(convert)}(value, {source.given(plan.type)})")
+    if plan.inner:
+        plan.inner(source, value)
+    return source.function()
 
 
 @cache
@@ -125,7 +195,7 @@ def _plan_of(struct: CompiledStruct, *, remembers: bool = False) -> Planned | No
         gc=False,
         forbid_unknown_fields=struct.target.strict,
     )
-    return Planned(type_, _examination(parts, plans, remembers=remembers), is_struct=True)
+    return Planned(type_, inner=_examination(parts, plans, needed, remembers=remembers))
 
 
 def _types(
@@ -143,73 +213,78 @@ def _types(
     return types | {name: (_NONE if name in members else None, None) for name in left_out}
 
 
-def _examination(parts: Sequence[CompiledStruct], plans: Mapping[str, Planned], *, remembers: bool) -> Wrong | None:
-    """Make the check of a struct, and of those inlined in it; None if there is nothing to check.
+def _examination(
+    parts: Sequence[CompiledStruct], plans: Mapping[str, Planned], needed: Container[str], *, remembers: bool
+) -> Write | None:
+    """Make the writer of the checks of a struct, and of those inlined in it; None if there is nothing to check.
 
     Args:
         parts: The struct, and those inlined in it.
         plans: How to recognize the values of its fields.
+        needed: The fields that may not be absent.
         remembers: Whether to remember structs that the fields hold.
     """
-    checked = [
-        (name, _remembering(wrong) if remembers and is_struct else wrong)
-        for name, (_, wrong, is_struct) in plans.items()
-        if wrong
-    ]
-    unions = [
-        (attrgetter(*members), len(members) - 1)
-        for part in parts
-        for union in part.rules("unions")
-        if len(members := sorted(union.members & plans.keys())) > 1
-    ]
-    rules = [
-        (rule.given & plans.keys(), rule.rule, part.view)
-        for part in parts
-        for rule in part.rules("checks")
-        if not rule.given or not rule.given.isdisjoint(plans)
-    ]
+    checked = [(name, plan) for name, plan in plans.items() if plan.wrong or plan.inner]
+    unions = [sorted(union.members & plans.keys()) for part in parts for union in part.rules("unions")]
+    rules = [(part, rule) for part in parts for rule in part.rules("checks") if _is_about(rule, plans.keys())]
     if not checked and not unions and not rules:
         return None
 
-    def is_wrong(value: Any) -> bool:
-        for name, wrong in checked:
-            each = getattr(value, name)
-            if each is not None and wrong(each):
-                return True
-        for members, others in unions:
-            if members(value).count(None) != others:
-                return True
-        for given, rule, view in rules:
-            is_given = not given or any(getattr(value, name) is not None for name in given)
-            if is_given and any(rule(view(value))):
-                return True
-        return False
+    def write(source: Source, value: str) -> None:
+        for name, plan in checked:
+            _write(source, f"{value}.{name}", plan, may_be_absent=name not in needed, remembers=remembers)
+        for members in unions:
+            held = " ".join(f"{value}.{name}," for name in members)
+            source.refuse(f"({held}).count(None) != {len(members) - 1}")
+        for part, rule in rules:
+            given = " or ".join(f"{value}.{name} is not None" for name in sorted(rule.given & plans.keys()))
+            finds = f"any({source.given(rule.rule)}({source.given(part.view)}({value})))"
+            source.refuse(f"({given}) and {finds}" if given else finds)
 
-    return is_wrong
+    return write
 
 
-def _remembering(wrong: Wrong) -> Wrong:
-    """Make the check of structs that remembers valid ones."""
-    number = next(_numbers)
+def _write(source: Source, value: str, plan: Planned, *, may_be_absent: bool, remembers: bool) -> None:
+    """Write the checks of a field's value; most fields are absent, and so are not assigned to variables.
 
-    def is_wrong(value: Any) -> bool:
-        key = number, encode(value)
-        if key in _fine:
-            return False
-        if wrong(value):
-            return True
-        if len(_fine) >= STRUCTS:
-            _fine.clear()
-        if len(key[1]) <= _STRUCT_MAX:
-            _fine.add(key)
-        return False
-
-    return is_wrong
+    Args:
+        source: The function.
+        value: The value, as source.
+        plan: How to recognize valid ones.
+        may_be_absent: Whether the value may be None.
+        remembers: Whether valid structs are remembered.
+    """
+    if plan.inner is None:
+        test = plan.test(source, value)
+        source.refuse(f"{value} is not None and {test}" if may_be_absent else test)
+        return
+    with source.block(f"if {value} is not None:") if may_be_absent else nullcontext():
+        given = source.local(value)
+        if plan.wrong:
+            source.refuse(plan.test(source, given))
+        if not remembers:
+            plan.inner(source, given)
+            return
+        key = source.local(f"({next(_numbers)}, {source.given(encode)}({given}))")
+        with source.block(f"if {key} not in {source.given(_fine)}:"):
+            plan.inner(source, given)
+            source.line(f"{source.given(_remember)}({key})")
 
 
 _numbers = count()
 _fine = set[tuple[int, bytes]]()
 """Valid structs of numbered fields, encoded: clients choose them, and all together are bounded."""
+
+
+def _remember(key: tuple[int, bytes]) -> None:
+    if len(_fine) >= STRUCTS:
+        _fine.clear()
+    if len(key[1]) <= _STRUCT_MAX:
+        _fine.add(key)
+
+
+def _is_about(rule: Declared, planned_fields: AbstractSet[str]) -> bool:
+    return not rule.given or not rule.given.isdisjoint(planned_fields)
 
 
 def _fields(struct: CompiledStruct) -> Iterator[tuple[str, Planned]]:
@@ -234,28 +309,37 @@ def _array(field: Array, compiled: CompiledField, target: Target, names: tuple[s
     item = _planned(field.item.stated(target), target, names)
     type_ = _sized(GenericAlias(list, item.type), field, compiled.walk([]), target)
     unique = field.unique if target.validates else None
-    if unique and item.type is Any:
+    if unique is None and item.asks_one:
+        return Planned(type_, item.wrong, _ITEMS_WRONG, _each(item.inner))
+    if unique is None or item.wrong or (unique and item.type is Any):
         return Planned(Any, compiled.walk)
-    repeats = None if unique is None else _repeats(unique)
-    wrong = item.wrong
+    return Planned(type_, _repeats(unique), inner=_each(item.inner))
 
-    def is_wrong(values: list[Any]) -> bool:
-        return bool(repeats and repeats(values)) or bool(wrong and any(map(wrong, values)))
 
-    return Planned(type_, is_wrong if repeats or wrong else None, item.is_struct)
+def _each(inner: Write | None, values: str = "") -> Write | None:
+    """Make the writer of the checks of all items, or of all values, of a list or map."""
+    if inner is None:
+        return None
+
+    def write(source: Source, value: str) -> None:
+        item = source.local()
+        with source.block(f"for {item} in {value}{values}:"):
+            inner(source, item)
+
+    return write
 
 
 def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, str]) -> Planned:
     key = field.key if target.validates else None
     item = _planned(field.item.stated(target), target, names)
-    type_ = _sized(GenericAlias(dict, (_NAME if key else str, item.type)), field, compiled.walk({}), target)
-    of_key = partial(_is_wrong, key.stated(target).compile(target, *names).walk) if key else None
-    wrong = item.wrong
-
-    def is_wrong(values: dict[str, Any]) -> bool:
-        return bool(of_key and any(map(of_key, values))) or bool(wrong and any(map(wrong, values.values())))
-
-    return Planned(type_, is_wrong if of_key or wrong else None, item.is_struct)
+    of_key = _NAME if key else str
+    type_ = _sized(GenericAlias(dict, (of_key, item.type)), field, compiled.walk({}), target)
+    inner = _each(item.inner, ".values()")
+    if key is None and item.asks_one:
+        return Planned(type_, item.wrong, _VALUES_WRONG, inner)
+    if key is None or item.wrong:
+        return Planned(Any, compiled.walk)
+    return Planned(type_, partial(_is_wrong, key.stated(target).compile(target, *names).walk), _ITEMS_WRONG, inner)
 
 
 def _nested(_field: Nested, compiled: CompiledField, *_: object) -> Planned:
@@ -282,8 +366,7 @@ def _text(field: Text, compiled: CompiledField, target: Target) -> Planned:
     if len(tests) == len(field.formats) == 1:
         return Planned(_NAME, partial(_is_wrong, _fault(field.formats[0], target.release)))
     if len(tests) == 1 and (limit := target.pick(field.max_length) or field.max_bytes):
-        (test,), surely = tests, limit // WIDEST
-        return Planned(str, lambda text: len(text) > surely and test(text))
+        return Planned(str, tests[0], f"len({{value}}) > {limit // WIDEST} and {_ONE}")
     return Planned(str, tests[0] if len(tests) == 1 else compiled.walk)
 
 
@@ -294,8 +377,8 @@ def _fault(format_: Format, release: Release) -> Wrong:
 
 
 @lru_cache(maxsize=_NAMES)
-def _is_wrong(find: Wrong, value: str | int) -> bool:
-    return bool(find(value))
+def _is_wrong(find: Wrong, name: str) -> bool:
+    return bool(find(name))
 
 
 def _of_parsed(field: Parsed, compiled: CompiledField, target: Target, _: object) -> Planned:
@@ -303,19 +386,15 @@ def _of_parsed(field: Parsed, compiled: CompiledField, target: Target, _: object
     if target.validates and field.checker(target):
         return Planned(Any, compiled.walk)
     literal = Annotated[str, Meta(max_length=_LITERAL_MAX)] | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-    return Planned(literal, partial(_is_wrong, _unparsable(field.parse)))
+    return Planned(literal, partial(_is_unparsable, field.parse))
 
 
-@cache
-def _unparsable(parse: Callable[[Any], object]) -> Wrong:
-    def is_unparsable(value: str | int) -> bool:
-        try:
-            parse(value)
-        except (ValueError, TypeError):
-            return True
-        return False
-
-    return is_unparsable
+def _is_unparsable(parse: Callable[[Any], object], value: str | int) -> bool:
+    try:
+        parse(value)
+    except (ValueError, TypeError):
+        return True
+    return False
 
 
 _PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., Planned]]] = {
