@@ -7,14 +7,14 @@ and rules about several fields, if it has the fields that they are about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, nullcontext
-from functools import cache, lru_cache, partial
-from itertools import count
+from functools import cache, partial
 from operator import attrgetter
+from sys import getsizeof
 from types import GenericAlias
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 from msgspec import Meta, MsgspecError, Struct, convert, defstruct
 from msgspec.json import encode
@@ -22,7 +22,7 @@ from msgspec.json import encode
 from webhook.formats import WIDEST
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema.declarations import Declared, Field, Format
+from webhook.schema.declarations import Declared, Field, Format, Rule
 from webhook.schema.fields import (
     Anything,
     Array,
@@ -35,30 +35,43 @@ from webhook.schema.fields import (
     Parsed,
     Scalar,
     Text,
+    View,
 )
 from webhook.schema.target import Target
 
+_T = TypeVar("_T", bound=Hashable)
+
 _NAME_MAX: Final = 256
-"""The most characters of a name; all formats of names allow fewer."""
+"""The most characters of a cached name; all formats of names allow fewer."""
 _LITERAL_MAX: Final = 32
-"""The most characters of a quantity or time."""
+"""The most characters of a cached quantity or time."""
 
 _ONE: Final = "{wrong}({value})"
 """The source of a check of one value; it is true of a wrong one."""
 _ITEMS_WRONG: Final = "any(map({wrong}, {value}))"
 _VALUES_WRONG: Final = "any(map({wrong}, {value}.values()))"
-"""The same for all values of a map, as the one before for all items of a list, or keys of a map."""
+"""The same for all values of a map, as the one before for all items of a list."""
+_KNOWN: Final[Mapping[str, str]] = {
+    _ONE: "{value} not in {fine}",
+    _ITEMS_WRONG: "not {fine}.issuperset({value})",
+    _VALUES_WRONG: "not {fine}.issuperset({value}.values())",
+}
+"""How values that were fine before are recognized, which takes half as long."""
 
 _NAME: Final = Annotated[str, Meta(max_length=_NAME_MAX)]
 """The type of names; those that are too long for any format need a closer look."""
 _NONE: Final = Annotated[str, Meta(min_length=1, max_length=0)]
 """A type without values."""
-_NAMES: Final = 2048
-"""How many names are remembered: objects share names of attributes, containers and classes."""
+_FIELDS_MAX: Final = 512
+"""The most bytes of fields that are remembered."""
+_MOST_MISSES: Final = 256
+"""How many more values of such fields may be new than are not."""
 _STRUCT_MAX: Final = 4096
 """The most bytes of a struct that is remembered."""
-STRUCTS: Final = 1024
-"""The most structs that are remembered; then all are forgotten, and what is frequent is soon known again."""
+_ENTRY: Final = 64
+"""The bytes that a set takes for a value, at most."""
+REMEMBERED_MAX: Final = 2 << 20
+"""The most bytes of all that is remembered; then all is forgotten, and what is frequent is soon known again."""
 
 Wrong = Callable[[Any], object]
 """Returns a truthy result for a value that is not known to be fine."""
@@ -69,6 +82,20 @@ class _Decoded(Struct, gc=False, omit_defaults=True):
 
     get = object.__getattribute__
     """Returns the value of a field; rules read no others."""
+
+
+class _ReadsOthersError(BaseException):
+    """A rule reads more fields than it was given; no rule may take this for an error of its own."""
+
+
+class _Alone(Struct, gc=False):
+    """Some fields of a decoded map."""
+
+    def get(self, name: str) -> Any:
+        """Return the value of a field; a view would take an AttributeError for that of a missing field."""
+        if name not in self.__struct_fields__:
+            raise _ReadsOthersError
+        return getattr(self, name)
 
 
 class Source:
@@ -126,6 +153,8 @@ class Source:
 
 Write = Callable[[Source, str], None]
 """Writes the checks of the value of a local variable."""
+_Remembered = tuple[Wrong, str, set[Any]]
+"""A check, how it applies, and values in which it finds nothing."""
 
 
 class Planned(NamedTuple):
@@ -135,22 +164,40 @@ class Planned(NamedTuple):
         type: The msgspec type of the value.
         wrong: A check that must find nothing in a value of that type; None if there is none.
         whole: How the check applies to the value, or to all its items.
+        fine: Values in which the check finds nothing; None if they are not remembered.
         inner: Writes the checks of the structs in the value; None if there are none.
+        plan: The plan of a struct; None for other values.
     """
 
     type: Any
     wrong: Wrong | None = None
     whole: str = _ONE
+    fine: set[Any] | None = None
     inner: Write | None = None
+    plan: Any = None
 
     def test(self, source: Source, value: str) -> str:
         """Return the expression that is true of a wrong value."""
-        return self.whole.format(wrong=source.given(self.wrong), value=value)
+        names = {"wrong": source.given(self.wrong), "fine": source.given(self.fine), "value": value}
+        return (self.whole if self.fine is None else f"{_KNOWN[self.whole]} and {self.whole}").format_map(names)
 
     @property
     def asks_one(self) -> bool:
         """Whether the check applies to a single value."""
         return self.wrong is None or self.whole not in {_ITEMS_WRONG, _VALUES_WRONG}
+
+
+class _Plan(NamedTuple):
+    """How to recognize a valid struct.
+
+    Args:
+        fields: How to recognize the values of its fields.
+        checks: Makes the writer of further checks, but for those of one field; None if there are none.
+    """
+
+    type: type
+    fields: Mapping[str, Planned]
+    checks: Callable[..., Write | None]
 
 
 def planned(struct: CompiledStruct) -> Callable[[object], bool]:
@@ -159,23 +206,18 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
     Args:
         struct: The type that the value should have.
     """
-    if (plan := _plan_of(struct, remembers=True)) is None:
+    if (plan := _plan_of(struct)) is None:
         return lambda _: False
     source = Source()
     value = source.local(f"{source.given(convert)}(value, {source.given(plan.type)})")
-    if plan.inner:
-        plan.inner(source, value)
+    if write := plan.checks("", remembers=True):
+        write(source, value)
     return source.function()
 
 
 @cache
-def _plan_of(struct: CompiledStruct, *, remembers: bool = False) -> Planned | None:
-    """Plan how to recognize structs without findings; None if only a walk can tell.
-
-    Args:
-        struct: The type.
-        remembers: Whether to remember structs that the fields hold: objects of a workload differ only in metadata.
-    """
+def _plan_of(struct: CompiledStruct) -> _Plan | None:
+    """Plan how to recognize structs without findings; None if only a walk can tell."""
     parts = [struct, *struct.inlined]
     # An inlined struct with a field that may not be missing is there in all that is planned.
     if not all(part.absent for part in struct.inlined):
@@ -195,7 +237,7 @@ def _plan_of(struct: CompiledStruct, *, remembers: bool = False) -> Planned | No
         gc=False,
         forbid_unknown_fields=struct.target.strict,
     )
-    return Planned(type_, inner=_examination(parts, plans, needed, remembers=remembers))
+    return _Plan(type_, plans, partial(_examination, parts, plans, needed))
 
 
 def _types(
@@ -214,7 +256,12 @@ def _types(
 
 
 def _examination(
-    parts: Sequence[CompiledStruct], plans: Mapping[str, Planned], needed: Container[str], *, remembers: bool
+    parts: Sequence[CompiledStruct],
+    plans: Mapping[str, Planned],
+    needed: Container[str],
+    done: str,
+    *,
+    remembers: bool = False,
 ) -> Write | None:
     """Make the writer of the checks of a struct, and of those inlined in it; None if there is nothing to check.
 
@@ -222,37 +269,80 @@ def _examination(
         parts: The struct, and those inlined in it.
         plans: How to recognize the values of its fields.
         needed: The fields that may not be absent.
-        remembers: Whether to remember structs that the fields hold.
+        done: The field that is checked elsewhere.
+        remembers: Whether to remember structs that the fields hold: objects of a workload differ only in metadata.
     """
-    checked = [(name, plan) for name, plan in plans.items() if plan.wrong or plan.inner]
+    checked = [(name, plan) for name, plan in plans.items() if (plan.wrong or plan.inner) and name != done]
     unions = [sorted(union.members & plans.keys()) for part in parts for union in part.rules("unions")]
     rules = [(part, rule) for part in parts for rule in part.rules("checks") if _is_about(rule, plans.keys())]
     if not checked and not unions and not rules:
         return None
 
+    small = () if any(plan.inner for plan in plans.values()) else sorted(plans)
+
     def write(source: Source, value: str) -> None:
+        held = {name: f"{value}.{name}" for name in plans}
         for name, plan in checked:
-            _write(source, f"{value}.{name}", plan, may_be_absent=name not in needed, remembers=remembers)
+            known = set[bytes]() if remembers and plan.plan else None
+            _write(source, held[name], plan, known, may_be_absent=name not in needed)
         for members in unions:
-            held = " ".join(f"{value}.{name}," for name in members)
-            source.refuse(f"({held}).count(None) != {len(members) - 1}")
+            source.refuse(f"({' '.join(f'{held[name]},' for name in members)}).count(None) != {len(members) - 1}")
+        views: dict[int, str] = {}
         for part, rule in rules:
-            given = " or ".join(f"{value}.{name} is not None" for name in sorted(rule.given & plans.keys()))
-            finds = f"any({source.given(rule.rule)}({source.given(part.view)}({value})))"
-            source.refuse(f"({given}) and {finds}" if given else finds)
+            given = sorted(rule.given & plans.keys())
+            if names := given or small:
+                finds = f"{source.given(_remembering(part.view, rule.rule, names))}({value})"
+            else:
+                if id(part) not in views:
+                    views[id(part)] = source.local(f"{source.given(part.view)}({value})")
+                finds = f"any({source.given(rule.rule)}({views[id(part)]}))"
+            is_given = f"({' or '.join(f'{held[name]} is not None' for name in given)}) and " if given else ""
+            source.refuse(f"{is_given}{finds}")
 
     return write
 
 
-def _write(source: Source, value: str, plan: Planned, *, may_be_absent: bool, remembers: bool) -> None:
+def _remembering(view: Callable[[Any], View], rule: Rule, names: Sequence[str]) -> Wrong:
+    """Make the check of a rule, which remembers fields in which it finds nothing, if it reads no others.
+
+    Args:
+        view: Makes the view of a struct.
+        names: The fields.
+    """
+    alone = defstruct("Alone", names, bases=(_Alone,), gc=False)
+    get, known, misses = attrgetter(*names, names[0]), set[bytes](), 0  # of one name it makes no tuple
+
+    def finds(value: Any) -> bool:
+        nonlocal misses
+        if misses > _MOST_MISSES:
+            return any(rule(view(value)))
+        *fields, _ = get(value)
+        key = encode(fields)
+        if key in known:
+            misses -= misses > 0
+            return False
+        misses += 1
+        try:
+            found = any(rule(view(alone(*fields))))
+        except (_ReadsOthersError, AttributeError):
+            misses = _MOST_MISSES + 1
+            return any(rule(view(value)))
+        if not found and len(key) <= _FIELDS_MAX:
+            remember(key, known)
+        return found
+
+    return finds
+
+
+def _write(source: Source, value: str, plan: Planned, known: set[bytes] | None, *, may_be_absent: bool) -> None:
     """Write the checks of a field's value; most fields are absent, and so are not assigned to variables.
 
     Args:
         source: The function.
         value: The value, as source.
         plan: How to recognize valid ones.
+        known: The valid values so far, encoded; None if they are not remembered.
         may_be_absent: Whether the value may be None.
-        remembers: Whether valid structs are remembered.
     """
     if plan.inner is None:
         test = plan.test(source, value)
@@ -262,25 +352,13 @@ def _write(source: Source, value: str, plan: Planned, *, may_be_absent: bool, re
         given = source.local(value)
         if plan.wrong:
             source.refuse(plan.test(source, given))
-        if not remembers:
+        if known is None:
             plan.inner(source, given)
             return
-        key = source.local(f"({next(_numbers)}, {source.given(encode)}({given}))")
-        with source.block(f"if {key} not in {source.given(_fine)}:"):
+        key = source.local(f"{source.given(encode)}({given})")
+        with source.block(f"if {key} not in {source.given(known)}:"):
             plan.inner(source, given)
-            source.line(f"{source.given(_remember)}({key})")
-
-
-_numbers = count()
-_fine = set[tuple[int, bytes]]()
-"""Valid structs of numbered fields, encoded: clients choose them, and all together are bounded."""
-
-
-def _remember(key: tuple[int, bytes]) -> None:
-    if len(_fine) >= STRUCTS:
-        _fine.clear()
-    if len(key[1]) <= _STRUCT_MAX:
-        _fine.add(key)
+            source.line(f"if len({key}) <= {_STRUCT_MAX}: {source.given(remember)}({key}, {source.given(known)})")
 
 
 def _is_about(rule: Declared, planned_fields: AbstractSet[str]) -> bool:
@@ -310,10 +388,31 @@ def _array(field: Array, compiled: CompiledField, target: Target, names: tuple[s
     type_ = _sized(GenericAlias(list, item.type), field, compiled.walk([]), target)
     unique = field.unique if target.validates else None
     if unique is None and item.asks_one:
-        return Planned(type_, item.wrong, _ITEMS_WRONG, _each(item.inner))
+        return Planned(type_, item.wrong, _ITEMS_WRONG, item.fine, _each(item.inner))
     if unique is None or item.wrong or (unique and item.type is Any):
         return Planned(Any, compiled.walk)
+    if unique and any(unique == name for name, _ in cast("CompiledStruct", compiled.struct).absent):
+        return Planned(type_, inner=_distinct(unique, item.plan))
     return Planned(type_, _repeats(unique), inner=_each(item.inner))
+
+
+def _distinct(unique: str, plan: _Plan) -> Write:
+    """Make the writer of the checks of structs whose keys differ; no key is None."""
+    key = plan.fields[unique]
+    known_at_once = key.fine is not None
+    write_rest = plan.checks(unique if known_at_once else "")
+
+    def write(source: Source, value: str) -> None:
+        keys, item = source.local("set()"), source.local()
+        with source.block(f"for {item} in {value}:"):
+            source.line(f"{keys}.add({item}.{unique})")
+            if write_rest:
+                write_rest(source, item)
+        source.refuse(f"len({keys}) != len({value})")
+        if known_at_once:
+            source.refuse(key._replace(whole=_ITEMS_WRONG).test(source, keys))
+
+    return write
 
 
 def _each(inner: Write | None, values: str = "") -> Write | None:
@@ -336,14 +435,16 @@ def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, 
     type_ = _sized(GenericAlias(dict, (of_key, item.type)), field, compiled.walk({}), target)
     inner = _each(item.inner, ".values()")
     if key is None and item.asks_one:
-        return Planned(type_, item.wrong, _VALUES_WRONG, inner)
+        return Planned(type_, item.wrong, _VALUES_WRONG, item.fine, inner)
     if key is None or item.wrong:
         return Planned(Any, compiled.walk)
-    return Planned(type_, partial(_is_wrong, key.stated(target).compile(target, *names).walk), _ITEMS_WRONG, inner)
+    wrong, _, fine = remembered(key.stated(target).compile(target, *names).walk)
+    return Planned(type_, wrong, _ITEMS_WRONG, fine, inner)
 
 
 def _nested(_field: Nested, compiled: CompiledField, *_: object) -> Planned:
-    return _plan_of(cast("CompiledStruct", compiled.struct)) or Planned(Any, compiled.walk)
+    plan = _plan_of(cast("CompiledStruct", compiled.struct))
+    return Planned(plan.type, inner=plan.checks(""), plan=plan) if plan else Planned(Any, compiled.walk)
 
 
 def _of_scalar(field: Scalar, compiled: CompiledField, target: Target, _: object) -> Planned:
@@ -364,21 +465,36 @@ def _text(field: Text, compiled: CompiledField, target: Target) -> Planned:
     if len(tests) == 1 and (values := target.pick(field.one_of)):
         return Planned(Literal[tuple(each for each in ("", *values) if not compiled.walk(each))])
     if len(tests) == len(field.formats) == 1:
-        return Planned(_NAME, partial(_is_wrong, _fault(field.formats[0], target.release)))
+        return Planned(_NAME, *_of_format(field.formats[0], target.release))
     if len(tests) == 1 and (limit := target.pick(field.max_length) or field.max_bytes):
         return Planned(str, tests[0], f"len({{value}}) > {limit // WIDEST} and {_ONE}")
     return Planned(str, tests[0] if len(tests) == 1 else compiled.walk)
 
 
 @cache
-def _fault(format_: Format, release: Release) -> Wrong:
-    """Return what finds the faults of a format; it is the same for all fields, so that they remember the same names."""
-    return lambda text: format_(text, release)
+def _of_format(format_: Format, release: Release) -> _Remembered:
+    """Make the check of a format; it is the same for all fields, so that they remember the same names."""
+    return remembered(format_, release)
 
 
-@lru_cache(maxsize=_NAMES)
-def _is_wrong(find: Wrong, name: str) -> bool:
-    return bool(find(name))
+def remembered(wrong: Callable[..., object], *known: Any) -> _Remembered:
+    """Make a check of single values that remembers some of the fine ones.
+
+    Args:
+        wrong: Returns a truthy result for a value that is not known to be fine.
+        *known: What it takes besides the value.
+    """
+    fine: set[Any] = set()
+
+    def look(value: Any) -> bool:
+        if value in fine:  # beside a new one
+            return False
+        if wrong(value, *known):
+            return True
+        remember(value, fine)
+        return False
+
+    return look, _ONE, fine
 
 
 def _of_parsed(field: Parsed, compiled: CompiledField, target: Target, _: object) -> Planned:
@@ -386,15 +502,47 @@ def _of_parsed(field: Parsed, compiled: CompiledField, target: Target, _: object
     if target.validates and field.checker(target):
         return Planned(Any, compiled.walk)
     literal = Annotated[str, Meta(max_length=_LITERAL_MAX)] | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-    return Planned(literal, partial(_is_unparsable, field.parse))
+    return Planned(literal, *_unparsable(field.parse))
 
 
-def _is_unparsable(parse: Callable[[Any], object], value: str | int) -> bool:
-    try:
-        parse(value)
-    except (ValueError, TypeError):
-        return True
-    return False
+@cache
+def _unparsable(parse: Callable[[Any], object]) -> _Remembered:
+    def wrong(value: str | int) -> bool:
+        try:
+            parse(value)
+        except (ValueError, TypeError):
+            return True
+        return False
+
+    return remembered(wrong)
+
+
+class _Memory:
+    """The sets of valid values, by their identity, and the bytes that they take together: clients choose the values."""
+
+    __slots__ = ("_filled", "_size")
+
+    def __init__(self) -> None:
+        self._filled: dict[int, set[Any]] = {}
+        self._size = 0
+
+    def remember(self, value: _T, known: set[_T]) -> None:
+        """Remember a valid value, which must be short: objects share names of attributes, containers and classes.
+
+        Args:
+            known: The values of this kind that are remembered.
+        """
+        self._size += getsizeof(value) + _ENTRY
+        if self._size > REMEMBERED_MAX:
+            filled, self._filled = self._filled, {}
+            self._size = getsizeof(value) + _ENTRY
+            for each in list(filled.values()):
+                each.clear()
+        self._filled[id(known)] = known  # each time, as other threads forget
+        known.add(value)
+
+
+remember: Final = _Memory().remember
 
 
 _PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., Planned]]] = {
