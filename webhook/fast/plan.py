@@ -48,17 +48,17 @@ _LITERAL_MAX: Final = 32
 
 _ONE: Final = "{wrong}({value})"
 """The source of a check of one value; it is true of a wrong one."""
-_ITEMS_WRONG: Final = "any(map({wrong}, {value}))"
-_VALUES_WRONG: Final = "any(map({wrong}, {value}.values()))"
+ITEMS_WRONG: Final = "any(map({wrong}, {value}))"
+VALUES_WRONG: Final = "any(map({wrong}, {value}.values()))"
 """The same for all values of a map, as the one before for all items of a list."""
 _KNOWN: Final[Mapping[str, str]] = {
     _ONE: "{value} not in {fine}",
-    _ITEMS_WRONG: "not {fine}.issuperset({value})",
-    _VALUES_WRONG: "not {fine}.issuperset({value}.values())",
+    ITEMS_WRONG: "not {fine}.issuperset({value})",
+    VALUES_WRONG: "not {fine}.issuperset({value}.values())",
 }
 """How values that were fine before are recognized, which takes half as long."""
 
-_NAME: Final = Annotated[str, Meta(max_length=_NAME_MAX)]
+NAME: Final = Annotated[str, Meta(max_length=_NAME_MAX)]
 """The type of names; those that are too long for any format need a closer look."""
 _NONE: Final = Annotated[str, Meta(min_length=1, max_length=0)]
 """A type without values."""
@@ -77,7 +77,7 @@ Wrong = Callable[[Any], object]
 """Returns a truthy result for a value that is not known to be fine."""
 
 
-class _Decoded(Struct, gc=False, omit_defaults=True):
+class Decoded(Struct, gc=False, omit_defaults=True):
     """A decoded map; rules read it like any other one."""
 
     get = object.__getattribute__
@@ -184,7 +184,7 @@ class Planned(NamedTuple):
     @property
     def asks_one(self) -> bool:
         """Whether the check applies to a single value."""
-        return self.wrong is None or self.whole not in {_ITEMS_WRONG, _VALUES_WRONG}
+        return self.wrong is None or self.whole not in {ITEMS_WRONG, VALUES_WRONG}
 
 
 class _Plan(NamedTuple):
@@ -206,7 +206,7 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
     Args:
         struct: The type that the value should have.
     """
-    if (plan := _plan_of(struct)) is None:
+    if (plan := _plan_without_constants(struct, decodes=False)) is None:
         return lambda _: False
     source = Source()
     value = source.local(f"{source.given(convert)}(value, {source.given(plan.type)})")
@@ -215,28 +215,56 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
     return source.function()
 
 
+def planned_decoding(
+    struct: CompiledStruct, constants: Mapping[str, str]
+) -> tuple[type[Decoded], Callable[[object], bool]] | None:
+    """Make a type for decoding only those parts of values that are checked, and the predicate for such values.
+
+    Args:
+        struct: The type that the value should have.
+        constants: The values of fields that all values share.
+
+    Returns:
+        None if only the walk can tell.
+    """
+    if (plan := _plan_of(struct, constants)) is None:
+        return None
+    source = Source()
+    if write := plan.checks("", remembers=True):
+        write(source, "value")
+    return plan.type, source.function()
+
+
 @cache
-def _plan_of(struct: CompiledStruct) -> _Plan | None:
-    """Plan how to recognize structs without findings; None if only a walk can tell."""
+def _plan_without_constants(struct: CompiledStruct, *, decodes: bool) -> _Plan | None:
+    return _plan_of(struct, {} if decodes else None)
+
+
+def _plan_of(struct: CompiledStruct, constants: Mapping[str, str] | None) -> _Plan | None:
+    """Plan how to recognize structs without findings; None if only a walk can tell.
+
+    Args:
+        struct: The type.
+        constants: The values of some fields of decoded structs; None to convert plain maps, with all their fields.
+    """
     parts = [struct, *struct.inlined]
     # An inlined struct with a field that may not be missing is there in all that is planned.
     if not all(part.absent for part in struct.inlined):
         return None
-    known = {name: plan for part in parts for name, plan in _fields(part)}
+    decodes = constants is not None
+    known = {name: plan for part in parts for name, plan in _fields(part, decodes=decodes)}
     left_out = {name for part in parts for name in part.stated if name in part.gated}
     plans = {name: plan for name, plan in known.items() if name not in left_out}
     needed = {name for part in parts for name, _ in part.absent}
     types = _types(parts, plans, needed, known.keys() & left_out)
     others = {name for part in parts for name in part.type.fields} - known.keys() - struct.inline
-    type_ = defstruct(
-        struct.type.__name__,
-        [(name, *each) for name, each in types.items()],
-        bases=(_Decoded,),
-        namespace=dict.fromkeys(others),  # fields of other releases are None: no planned value has them
-        kw_only=True,
-        gc=False,
-        forbid_unknown_fields=struct.target.strict,
-    )
+    make = partial(defstruct, struct.type.__name__, bases=(Decoded,), kw_only=True, gc=False)
+    if constants is None:
+        # Fields of other releases are None: no planned value has them.
+        type_ = make(_defined(types), namespace=dict.fromkeys(others), forbid_unknown_fields=struct.target.strict)
+    else:
+        types |= dict.fromkeys(others, (_NONE, None))
+        type_ = make(_defined(types | {name: (Literal[value],) for name, value in constants.items()}))
     return _Plan(type_, plans, partial(_examination, parts, plans, needed))
 
 
@@ -253,6 +281,10 @@ def _types(
             types[name] = plan.type if name in members else plan.type | None, None
     # Fields that are left out may be null, as clients write them: metadata has creationTimestamp: null.
     return types | {name: (_NONE if name in members else None, None) for name in left_out}
+
+
+def _defined(types: Mapping[str, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [(name, *type_) for name, type_ in types.items()]
 
 
 def _examination(
@@ -365,30 +397,33 @@ def _is_about(rule: Declared, planned_fields: AbstractSet[str]) -> bool:
     return not rule.given or not rule.given.isdisjoint(planned_fields)
 
 
-def _fields(struct: CompiledStruct) -> Iterator[tuple[str, Planned]]:
+def _fields(struct: CompiledStruct, *, decodes: bool) -> Iterator[tuple[str, Planned]]:
     known = struct.target
     for name, field in struct.stated.items():
         if name not in struct.inline:
             target = known if struct.checks(name) else known.decoding
-            yield name, _planned(field, target, struct.names)
+            yield name, _planned(field, target, struct.names, decodes=decodes)
     for name, field in struct.opaque.items():
-        yield name, _planned(field, known, struct.names) if known.thorough else Planned(Any)
+        if known.thorough:
+            yield name, _planned(field, known, struct.names)
+        elif not decodes:
+            yield name, Planned(Any)
 
 
-def _planned(field: Field, target: Target, names: tuple[str, str]) -> Planned:
+def _planned(field: Field, target: Target, names: tuple[str, str], *, decodes: bool = False) -> Planned:
     compiled = field.compile(target, *names)
     if compiled.passes:
         return Planned(compiled.passes)
     plan = _PLANS.get(type(field).compile)
-    return plan(field, compiled, target, names) if plan else Planned(Any, compiled.walk)
+    return plan(field, compiled, target, names, decodes=decodes) if plan else Planned(Any, compiled.walk)
 
 
-def _array(field: Array, compiled: CompiledField, target: Target, names: tuple[str, str]) -> Planned:
-    item = _planned(field.item.stated(target), target, names)
+def _array(field: Array, compiled: CompiledField, target: Target, names: tuple[str, str], *, decodes: bool) -> Planned:
+    item = _planned(field.item.stated(target), target, names, decodes=decodes)
     type_ = _sized(GenericAlias(list, item.type), field, compiled.walk([]), target)
     unique = field.unique if target.validates else None
     if unique is None and item.asks_one:
-        return Planned(type_, item.wrong, _ITEMS_WRONG, item.fine, _each(item.inner))
+        return Planned(type_, item.wrong, ITEMS_WRONG, item.fine, _each(item.inner))
     if unique is None or item.wrong or (unique and item.type is Any):
         return Planned(Any, compiled.walk)
     if unique and any(unique == name for name, _ in cast("CompiledStruct", compiled.struct).absent):
@@ -410,7 +445,7 @@ def _distinct(unique: str, plan: _Plan) -> Write:
                 write_rest(source, item)
         source.refuse(f"len({keys}) != len({value})")
         if known_at_once:
-            source.refuse(key._replace(whole=_ITEMS_WRONG).test(source, keys))
+            source.refuse(key._replace(whole=ITEMS_WRONG).test(source, keys))
 
     return write
 
@@ -428,26 +463,26 @@ def _each(inner: Write | None, values: str = "") -> Write | None:
     return write
 
 
-def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, str]) -> Planned:
+def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, str], *, decodes: bool) -> Planned:
     key = field.key if target.validates else None
-    item = _planned(field.item.stated(target), target, names)
-    of_key = _NAME if key else str
+    item = _planned(field.item.stated(target), target, names, decodes=decodes)
+    of_key = NAME if key else str
     type_ = _sized(GenericAlias(dict, (of_key, item.type)), field, compiled.walk({}), target)
     inner = _each(item.inner, ".values()")
     if key is None and item.asks_one:
-        return Planned(type_, item.wrong, _VALUES_WRONG, item.fine, inner)
+        return Planned(type_, item.wrong, VALUES_WRONG, item.fine, inner)
     if key is None or item.wrong:
         return Planned(Any, compiled.walk)
     wrong, _, fine = remembered(key.stated(target).compile(target, *names).walk)
-    return Planned(type_, wrong, _ITEMS_WRONG, fine, inner)
+    return Planned(type_, wrong, ITEMS_WRONG, fine, inner)
 
 
-def _nested(_field: Nested, compiled: CompiledField, *_: object) -> Planned:
-    plan = _plan_of(cast("CompiledStruct", compiled.struct))
+def _nested(_field: Nested, compiled: CompiledField, _target: Target, _names: object, *, decodes: bool) -> Planned:
+    plan = _plan_without_constants(cast("CompiledStruct", compiled.struct), decodes=decodes)
     return Planned(plan.type, inner=plan.checks(""), plan=plan) if plan else Planned(Any, compiled.walk)
 
 
-def _of_scalar(field: Scalar, compiled: CompiledField, target: Target, _: object) -> Planned:
+def of_scalar(field: Scalar, compiled: CompiledField, target: Target, *_: object, **__: object) -> Planned:
     """Plan a text, number or bool."""
     if isinstance(field, Text):
         return _text(field, compiled, target)
@@ -465,14 +500,14 @@ def _text(field: Text, compiled: CompiledField, target: Target) -> Planned:
     if len(tests) == 1 and (values := target.pick(field.one_of)):
         return Planned(Literal[tuple(each for each in ("", *values) if not compiled.walk(each))])
     if len(tests) == len(field.formats) == 1:
-        return Planned(_NAME, *_of_format(field.formats[0], target.release))
+        return Planned(NAME, *of_format(field.formats[0], target.release))
     if len(tests) == 1 and (limit := target.pick(field.max_length) or field.max_bytes):
         return Planned(str, tests[0], f"len({{value}}) > {limit // WIDEST} and {_ONE}")
     return Planned(str, tests[0] if len(tests) == 1 else compiled.walk)
 
 
 @cache
-def _of_format(format_: Format, release: Release) -> _Remembered:
+def of_format(format_: Format, release: Release) -> _Remembered:
     """Make the check of a format; it is the same for all fields, so that they remember the same names."""
     return remembered(format_, release)
 
@@ -497,7 +532,7 @@ def remembered(wrong: Callable[..., object], *known: Any) -> _Remembered:
     return look, _ONE, fine
 
 
-def _of_parsed(field: Parsed, compiled: CompiledField, target: Target, _: object) -> Planned:
+def of_parsed(field: Parsed, compiled: CompiledField, target: Target, *_: object, **__: object) -> Planned:
     """Plan a literal, such as a quantity or a time."""
     if target.validates and field.checker(target):
         return Planned(Any, compiled.walk)
@@ -546,12 +581,12 @@ remember: Final = _Memory().remember
 
 
 _PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., Planned]]] = {
-    Scalar.compile: _of_scalar,
-    Parsed.compile: _of_parsed,
+    Scalar.compile: of_scalar,
+    Parsed.compile: of_parsed,
     Array.compile: _array,
     Map.compile: _map,
     Nested.compile: _nested,
-    Anything.compile: lambda *_: Planned(Any),
+    Anything.compile: lambda *_, **__: Planned(Any),
 }
 """The planned field types; fields compiled in a special way take the walk."""
 
