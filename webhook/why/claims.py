@@ -27,7 +27,7 @@ _USERS_MAX: Final = 3
 
 def uses(scene: Scene, pod: JSONObject) -> list[Use] | Blocked:
     """Return the claims of a pod as the scheduler finds them."""
-    return claims_of(pod, scene.inventory, groups="DRAWorkloadResourceClaims" in scene.settings.gates)
+    return claims_of(pod, scene.inventory, scene.settings.gates)
 
 
 def blocking(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
