@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import Any, Final
 
 from webhook.allocation.devices import PoolId, Taint, Tolerations, amount, named, quantity_text
-from webhook.allocation.selecting import Fault
+from webhook.allocation.selecting import SCALARS, Fault
 from webhook.api import gates
 from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.kubernetes import semver
@@ -121,7 +121,6 @@ _FEWER: Final = 3
 """The largest cost of getting fewer devices: still less than taking them from other claims."""
 _COUNTS_MAX: Final = 9
 """The largest count below which each is tried."""
-_SCALARS: Final = {"string", "int", "bool", "version"}
 _AMOUNTS_MAX: Final = 4
 """How many smaller amounts of a capacity are tried."""
 
@@ -275,7 +274,7 @@ class _Request:
         found = set[object]()
         for each in self._cluster.allocator.catalog.contents:
             value = named(getattr(each, read.holder), each.driver, f"{read.domain}/{read.name}") or {}
-            if len(value) == 1 and value.keys() <= _SCALARS:
+            if len(value) == 1 and value.keys() <= {*SCALARS}:
                 found |= set(value.values())
         return found
 

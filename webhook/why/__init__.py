@@ -400,7 +400,7 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
     pod = None
     with suppress(MalformedError):  # one without a template
         pod = sample(workload)
-    if pod is not None and (why := Quotas(scene.inventory).refusal(pod)):
+    if pod is not None and (why := Quotas(scene.inventory, scene.settings.release, scene.settings.gates).refusal(pod)):
         refs = tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota")
         who, how = (refs[0], f"lower what the pods request, or raise spec.hard of {refs[0]}") if refs else ("", "")
         said = f"{what}: {who or 'a ResourceQuota'} does not allow it: {why}"
