@@ -26,7 +26,8 @@ def webhook_not_called(configuration: JSONObject, context: Context) -> Iterator[
         rules = [each for each in placed(webhook, "rules") if DRA in texts(each[1], "apiGroups")]
         for place, each in rules:
             for index, name in enumerate(texts(each, "resources")):
-                if name.partition("/")[0] not in served and (hint := did_you_mean(name, served, quotes='"')):
+                whole = name.partition("/")[0]
+                if whole not in served and (hint := did_you_mean(whole, served, quotes='"')):
                     message = f"{DRA} has no resource {quoted(name)}: the API server never calls the webhook for it"
                     yield finding((*path, *place, "resources", index), message, hint, "NotCalled")
         for resource, on in served.items() if rules else ():
