@@ -17,6 +17,7 @@ from webhook.hints.names import listed
 from webhook.inventory import KUEUE, controller_of, has_ended
 from webhook.inventory.affinity import nodes_named, term_selects, wants
 from webhook.inventory.claims import Blocked, allocation_of, claims_named, requests_of, results_of, sources_of
+from webhook.inventory.plugins import home_of
 from webhook.inventory.resources import as_in_pods, is_extended, requests
 from webhook.objects import (
     JSONObject,
@@ -196,7 +197,11 @@ class Lacks:
         hint = next(scene.rule("selects-nothing", scene.inventory.find("DeviceClass", name) or {}), "")
         said = asked.first("because") or hint
         about = [Ref("DeviceClass", name), asked.about, *(Ref("Driver", each) for each in selected)]
-        return Cause(f"no node has a device of class {name} for {asked.who}{said and f': {brief(said)}'}", about)
+        said = f"device of class {name} for {asked.who}{said and f': {brief(said)}'}"
+        if (own := scene.owner(self._pod)) and text(own, "kind") == "DaemonSet":
+            help_ = f"let {ref_of(own)} select only nodes with such devices"
+            return Cause(f"{home_of(self._pod)} has no {said}", about, (help_,))
+        return Cause(f"no node has a {said}", about)
 
     def _not_selected(self, asked: _Asked) -> Cause:
         wish, because = asked.first("selecting"), asked.first("because")

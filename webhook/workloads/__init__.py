@@ -21,8 +21,7 @@ from webhook.workloads.locations import (
     is_held,
     manifest,
 )
-from webhook.workloads.projects import PODS, claims_in, lost, made_templates
-from webhook.workloads.runtimes import Templates, is_cluster_scoped, is_template, used_by
+from webhook.workloads.projects import PODS
 
 Locations = dict[tuple[str, str], tuple[str, ...]]
 Make = Callable[[Any, Steps], ManifestIn | None]
@@ -226,17 +225,3 @@ def _holder(obj: JSONObject, steps: Steps) -> JSONObject:
     path = RELEASED_IN.get((group_of(obj), text(obj, "kind")), ())
     namespace = text(obj, *path) or namespace_of(obj)
     return {**obj, "metadata": {**mapping(obj, "metadata"), "namespace": namespace}}
-
-
-__all__ = [
-    "Locations",
-    "ManifestIn",
-    "Templates",
-    "claims_in",
-    "is_cluster_scoped",
-    "is_template",
-    "lost",
-    "made_templates",
-    "pods_in",
-    "used_by",
-]
