@@ -107,7 +107,7 @@ def measure_pods(scenario: Json) -> None:
         attempt = allocator.attempt([{**claim, "metadata": metadata}])
         answers = [attempt.on(node) for node in scenario["nodes"]]
         chosen = next(each for each in answers if each.is_found)
-        allocator.add({"metadata": metadata, "status": {"allocation": chosen.allocations[0]}})
+        allocator.usage.add({"metadata": metadata, "status": {"allocation": chosen.allocations[0]}})
     seconds = time.perf_counter() - started
     print(f"{PODS} pods, {len(scenario['nodes'])} nodes looked at for each: {seconds:.2f} s (aim {AIMS['pods']} s)")
 

@@ -157,7 +157,7 @@ def request(name: str = "r", **exactly: Any) -> Json:
 def answer(
     slices: list[Json], *claims: Json, allocated: Sequence[Json] = (), features: Features = ALL, **more: Any
 ) -> Answer:
-    return Allocator(CLASSES, slices, allocated, features=features, **more).allocate(NODE, claims)
+    return Allocator(CLASSES, slices, allocated, features=features, **more).attempt(claims).on(NODE)
 
 
 def fits(slices: list[Json], *claims: Json, **more: Any) -> bool:

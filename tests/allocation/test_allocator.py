@@ -58,15 +58,15 @@ def test_selectors_see_quantities_as_the_decoder_reads_them() -> None:
 
 def test_what_is_allocated_is_held_until_it_is_taken_back() -> None:
     allocator = Allocator(CLASSES, [resource_slice(device("d0"))], features=ALL)
-    found = allocator.allocate(NODE, [claim(request())])
+    found = allocator.attempt([claim(request())]).on(NODE)
     assert found.is_found
     taken = {**claim(), "status": {"allocation": found.allocations[0]}}
-    allocator.add(taken)
-    assert not allocator.allocate(NODE, [claim(request())]).is_found
-    allocator.remove(taken)
-    assert allocator.allocate(NODE, [claim(request())]).is_found
+    allocator.usage.add(taken)
+    assert not allocator.attempt([claim(request())]).on(NODE).is_found
+    allocator.usage.remove(taken)
+    assert allocator.attempt([claim(request())]).on(NODE).is_found
     with pytest.raises(ValueError, match=f"claim ns/c does not use {DRIVER}/n0/d0"):
-        allocator.remove(taken)
+        allocator.usage.remove(taken)
 
 
 @each_row(
@@ -261,7 +261,7 @@ def test_devices_on_one_counter_set_have_a_compatibility_group_in_common() -> No
     assert allocator.variant.name == "experimental"
 
     def given(count: int = 1) -> list[Json] | None:
-        found = allocator.allocate(NODE, [claim(request(count=count))])
+        found = allocator.attempt([claim(request(count=count))]).on(NODE)
         return found.allocations[0]["devices"]["results"] if found.is_found else None
 
     pair = given(2)
@@ -270,10 +270,10 @@ def test_devices_on_one_counter_set_have_a_compatibility_group_in_common() -> No
     assert pair[1]["compatibilityGroups"] == {"a": {"groups": ["y", "x"]}}
     assert given(3) is None
     # The values recorded at allocation count, whatever the slice has now.
-    allocator.add(held("d2"))
+    allocator.usage.add(held("d2"))
     assert given() is None
-    allocator.remove(held("d2"))
-    allocator.add(held("d2", compatibilityGroups={"a": {"groups": ["y"]}}))
+    allocator.usage.remove(held("d2"))
+    allocator.usage.add(held("d2", compatibilityGroups={"a": {"groups": ["y"]}}))
     assert [each["device"] for each in given() or ()] == ["d1"]
 
 
@@ -521,7 +521,7 @@ def test_partitions_of_equal_gpus_stand_for_each_other() -> None:
         selecting(f'device.attributes["{DRIVER}"].size == "{size}"', count=count) | {"name": f"r{size}"}
         for size, count in (("1g", 3), ("7g", 1))
     ]
-    found = Allocator(CLASSES, slices, [used], features=ALL).allocate(NODE, [claim(*asked)])
+    found = Allocator(CLASSES, slices, [used], features=ALL).attempt([claim(*asked)]).on(NODE)
     assert not found.is_found
     assert (found.error, found.timed_out) == (None, False)
 

@@ -80,21 +80,21 @@ def test_nothing_is_handed_out_twice_or_overdrawn_and_all_can_be_taken_back(rand
     """Allocate one pod after the other until none fits, and release all of them."""
     cluster = Cluster(random)
     allocator = Allocator(CLASSES, cluster.slices, features=ALL, **cluster.release)
-    before = [shown(allocator.allocate(node, cluster.claims)) for node in cluster.nodes]
+    before = [shown(allocator.attempt(cluster.claims).on(node)) for node in cluster.nodes]
     allocated: list[Json] = []
     for number in range(8):
         node = random.choice(cluster.nodes)
-        answer = allocator.allocate(node, cluster.claims)
+        answer = allocator.attempt(cluster.claims).on(node)
         if not answer.is_found:
             continue
         for claim, allocation in zip(cluster.claims, answer.allocations, strict=True):
             metadata = {**claim["metadata"], "name": f"{claim['metadata']['name']}-{number}"}
             allocated.append({"metadata": metadata, "status": {"allocation": allocation}})
-            allocator.add(allocated[-1])
+            allocator.usage.add(allocated[-1])
         check_limits(cluster, allocated)
     for claim in random.sample(allocated, len(allocated)):
-        allocator.remove(claim)
-    assert [shown(allocator.allocate(node, cluster.claims)) for node in cluster.nodes] == before
+        allocator.usage.remove(claim)
+    assert [shown(allocator.attempt(cluster.claims).on(node)) for node in cluster.nodes] == before
 
 
 def check_limits(cluster: Cluster, allocated: Sequence[Json]) -> None:
@@ -157,11 +157,11 @@ def check(allocator: Allocator, claims: Sequence[Json], nodes: Sequence[Json]) -
             continue
         for index, place, asks in by_request(attempt.explain(node)):
             compared += 1
-            found = allocator.allocate(node, [alone(claims[index], place)])
+            found = allocator.attempt([alone(claims[index], place)]).on(node)
             if not any(each.is_met for each in asks):
                 assert not found.is_found, f"{asks[0].request} can be met on {node['metadata']['name']}"
             elif asks[0].ask.parent is None:
-                one = allocator.allocate(node, [alone(claims[index], place, count=1)])
+                one = allocator.attempt([alone(claims[index], place, count=1)]).on(node)
                 assert one.is_found or one.error, f"no device suits {asks[0].request}"
     return compared
 

@@ -144,6 +144,21 @@ def test_an_operation_that_no_rule_matches_is_a_note(operation: str, level: str)
     assert [each.problem.level for each in check_policies(given).findings] == [level]
 
 
+@each_row(
+    ("user", "hint"),
+    ("driver:plugin", ""),
+    ("driver:plug", 'did you mean "system:serviceaccount:driver:plugin"?'),
+    ("driver:pulgin", 'did you mean "system:serviceaccount:driver:plugin"?'),
+    ("driver:plugin-of-old", 'did you mean "system:serviceaccount:driver:plugin"?'),
+    ("driver:operator", ""),
+    ("kube-system:plugin", ""),
+)
+def test_users_with_almost_the_name_of_a_service_account_are_found(user: str, hint: str) -> None:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "plugin", "namespace": "driver"}}
+    policy = validating(f"request.userInfo.username != 'system:serviceaccount:{user}'", rules=[PODS])
+    assert [each.problem.hint for each in check_policies([*policy, account]).findings] == [hint] * bool(hint)
+
+
 @each_row_beside("rule", "finding")
 def test_rules_that_match_nothing_are_found(rule: dict[str, Any], finding: list[str]) -> None:
     assert found(rules=[PODS | rule]) == [tuple(finding)]
@@ -413,7 +428,7 @@ def test_objects_of_subresources_have_types(expression: str, rules: list[dict[st
 def test_fields_of_rules_for_any_version_are_looked_for(expression: str, message: str) -> None:
     rule = {**CLAIMS, "apiVersions": ["*"]}
     listed = problems(expression, rules=[rule], release=Release(37))
-    texts = [f"{each.message}; {each.hint}" for each in listed if each.rule == "mistyped"]
+    texts = [f"{each.message}; {each.hint}" for each in listed if each.rule in {"mistyped", "fails-on-valid"}]
     assert [text.startswith(message) for text in texts] == [True] * bool(message)
 
 

@@ -72,10 +72,11 @@ class Allocator:
         """The slices, with the taints of rules."""
         self.selectors = Selectors(self.variant, with_lists=with_lists)
         """The selectors of classes and requests."""
-        self._usage = Usage(with_shares=features.ConsumableCapacity)
+        self.usage = Usage(with_shares=features.ConsumableCapacity)
+        """The devices that are in use, for attempts made from now on."""
         self._demands: dict[bytes, tuple[Demand, dict[Hashable, Outcome]]] = {}
         for claim in allocated:
-            self._usage.add(claim)
+            self.usage.add(claim)
         self._views: dict[str, NodeView] = {}
         self._elsewhere = unusable_elsewhere(self.catalog, self.variant)
 
@@ -98,26 +99,6 @@ class Allocator:
             known = self._demands[key] = demand, {}
         return Attempt(self, [full_name(claim) for claim in claims], *known)
 
-    def allocate(self, node: JSONObject, claims: Sequence[JSONObject]) -> Answer:
-        """Allocate claims on one node, without changing the state."""
-        return self.attempt(claims).on(node)
-
-    def add(self, claim: JSONObject) -> None:
-        """Count a claim's devices as in use from now on, for attempts made later.
-
-        Args:
-            claim: A ResourceClaim with an allocation.
-        """
-        self._usage.add(claim)
-
-    def remove(self, claim: JSONObject) -> None:
-        """Undo `add`.
-
-        Raises:
-            ValueError: The claim does not use its devices.
-        """
-        self._usage.remove(claim)
-
     def view(self, node: JSONObject) -> NodeView:
         """Return the devices that a node can use."""
         metadata = node["metadata"]
@@ -125,7 +106,7 @@ class Allocator:
         view = self._views.get(name)
         if view is None or not (self.catalog.is_local or view.labels == labels):
             view = self._views[name] = NodeView(
-                name, labels, catalog=self.catalog, usage=self._usage, variant=self.variant, elsewhere=self._elsewhere
+                name, labels, catalog=self.catalog, usage=self.usage, variant=self.variant, elsewhere=self._elsewhere
             )
         return view
 
@@ -438,14 +419,11 @@ def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
     """
     terms: dict[str, list[JSONObject]] = {"matchFields": [], "matchExpressions": []}
     for pick in picks:
-        device = view.devices[pick.device]
-        name, selector = device.slice.node_name, device.slice.node_selector
-        if device.slice.is_per_device:
-            name, selector = device.content.others.get("nodeName"), device.content.others.get("nodeSelector")
-        if name is not None or (device.content.others.get("bindsToNode") and view.variant.knows_capacity):
+        where, others = view.devices[pick.device].where, view.devices[pick.device].content.others
+        if where.get("nodeName") is not None or (others.get("bindsToNode") and view.variant.knows_capacity):
             field = {"key": "metadata.name", "operator": "In", "values": [view.node]}
             return {"nodeSelectorTerms": [{"matchFields": [field]}]}
-        if selector is not None:
+        if (selector := where.get("nodeSelector")) is not None:
             given = selector.get("nodeSelectorTerms") or ()
             if len(given) > 1:
                 many = f": unsupported ResourceSlice.NodeSelector with {len(given)} terms"

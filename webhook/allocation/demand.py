@@ -15,7 +15,7 @@ from typing import Any, Final
 from webhook.allocation.capacity import Take, as_published, take
 from webhook.allocation.devices import Content, Device, Tolerations, by_content, named, taint_of, terms
 from webhook.allocation.features import Implementation
-from webhook.allocation.selecting import RUNTIME, Chooser, DeviceValues, Selectors
+from webhook.allocation.selecting import LISTS, RUNTIME, SCALARS, Chooser, DeviceValues, Selectors
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.devices import MAX_COST, CompiledSelector, SelectorRefusal
 from webhook.cel.kubernetes.semver import Semver
@@ -23,9 +23,6 @@ from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.values import type_of
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
-
-_SCALARS: Final = ("string", "int", "bool", "version")
-_LISTS: Final = (("ints", "int"), ("bools", "bool"), ("strings", "string"), ("versions", "version"))
 
 Value = frozenset[tuple[str, Any]]
 """The values of an attribute, with their types: one, unless it is a list."""
@@ -37,10 +34,10 @@ def value_of(attribute: Mapping[str, Any] | None, *, with_lists: bool) -> Value 
     """Return the value of an attribute as the API has it, or None for an attribute that the device lacks."""
     if attribute is None:
         return None
-    for kind, scalar in _LISTS if with_lists else ():
+    for kind, scalar in LISTS.items() if with_lists else ():
         if attribute.get(kind):
             return frozenset((scalar, each) for each in attribute[kind])
-    value = next(((kind, attribute[kind]) for kind in _SCALARS if attribute.get(kind) is not None), None)
+    value = next(((kind, attribute[kind]) for kind in SCALARS if attribute.get(kind) is not None), None)
     return UNKNOWN if value is None else frozenset({value})
 
 

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import count, product, repeat
+from itertools import chain, count, product, repeat
 from sys import intern
 from typing import Any, Final, TypeVar
 
@@ -166,9 +166,14 @@ class Device(Record):
         return "/".join(self.id)
 
     @property
+    def where(self) -> JSONObject:
+        """The fields that tell which nodes can use it: its own, or those of its slice."""
+        return self.content.others if self.slice.is_per_device else self.slice.where
+
+    @property
     def node_name(self) -> str:
         """The only node that can use it; empty if labels decide, or all nodes can."""
-        return (self.content.others.get("nodeName") if self.slice.is_per_device else self.slice.node_name) or ""
+        return self.where.get("nodeName") or ""
 
 
 class Slice:
@@ -189,9 +194,9 @@ class Slice:
         self.generation: int = pool.get("generation", 0)
         self.count: int = pool.get("resourceSliceCount", 0)
         self.node_name: str | None = spec.get("nodeName")
-        self.node_selector: JSONObject | None = spec.get("nodeSelector")
-        self.node_terms = terms(self.node_selector)
-        self.serves_all_nodes = spec.get("allNodes") is True
+        self.where: JSONObject = {name: spec[name] for name in ("nodeName", "nodeSelector", "allNodes") if name in spec}
+        """The fields that tell which nodes can use its devices."""
+        self.node_terms = terms(spec.get("nodeSelector"))
         self.says_per_device = spec.get("perDeviceNodeSelection") is not None
         self.is_per_device = spec.get("perDeviceNodeSelection") is True
         self.counter_sets: Sequence[JSONObject] = spec.get("sharedCounters") or ()
@@ -330,6 +335,10 @@ class Catalog:
     def number(self, parts: Hashable) -> int:
         """Return a number for a value; equal values have the same number."""
         return self._known_parts.setdefault(parts, len(self._known_parts))
+
+    def for_node(self, node: str) -> Iterator[Slice]:
+        """Yield the slices that may serve a node."""
+        return chain.from_iterable(self.by_node.get(name, ()) for name in dict.fromkeys((node, "")))
 
     def drivers_of(self, pool: str) -> Collection[str]:
         """Return the drivers that have counters in pools of a name."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -161,7 +162,7 @@ def _with_devices(catalog: Catalog, node: str, labels: Mapping[str, str], varian
     errors: list[GatherError] = []
     seen: list[Slice] = []
     has_counters_apart = variant.sees_all_counters and variant.sees_whole_pools
-    for each in (each for name in dict.fromkeys((node, "")) for each in catalog.by_node.get(name, ())):
+    for each in catalog.for_node(node):
         if each.counter_sets and has_counters_apart:
             continue
         if not variant.features.PartitionableDevices and ignored(each, variant):
@@ -209,16 +210,10 @@ def is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
     Raises:
         GatherError: A node selector cannot be parsed.
     """
-    if each.node_name:
-        return each.node_name == node
-    places: list[tuple[str, Mapping[str, Any]]] = []
-    if each.serves_all_nodes or each.node_selector is not None:
-        places = [("", {"allNodes": each.serves_all_nodes, "nodeSelector": each.node_selector})]
-    elif each.is_per_device:
-        places = [(f"device {device.name} in ", device.content.others) for device in each.devices]
-    for of, spec in places:
+    of_devices = [(f"device {device.name} in ", device.where) for device in each.devices if each.is_per_device]
+    for of, where in of_devices or [("", each.where)]:
         try:
-            if node_matches(node, labels, spec):
+            if node_matches(node, labels, where):
                 return True
         except SelectorError as error:
             why = f"failed to perform node selection for {of}slice {each.name}: {error}"
@@ -321,13 +316,6 @@ class Unused(NamedTuple):
     why: Flaw
     contents: Sequence[Content]
     devices: int
-
-
-def _serves(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
-    try:
-        return is_relevant(each, node, labels)
-    except GatherError:
-        return False
 
 
 def unused(catalog: Catalog, variant: Implementation) -> Mapping[int, Flaw]:
@@ -578,26 +566,17 @@ class NodeView:
         if not device.slice.is_per_device:
             return True
         try:
-            return node_matches(self.node, self.labels, device.content.others)
+            return node_matches(self.node, self.labels, device.where)
         except SelectorError as error:
             return str(error)
 
     def key(self) -> Hashable:
         """Return a key that decides the course of a search: nodes with equal keys get the same devices, by place."""
-        stamp = 0
-        for usage in self.usages:
-            stamp += usage.version
+        stamp = sum([usage.version for usage in self.usages])
         if stamp != self._stamp:
-            self._stamp = stamp
-            self.taken = 0
-            state: list[Hashable] = []
-            for usage in self.usages:
-                if usage.dedicated or usage.shares:
-                    break
-            else:  # no devices are in use
-                self._used, self._key = (), self._whole
-                return self._key
-            for index, device in enumerate(self.devices):
+            self._stamp, self.taken, state = stamp, 0, list[Hashable]()
+            is_used = any(usage.dedicated or usage.shares for usage in self.usages)
+            for index, device in enumerate(self.devices if is_used else ()):
                 used = self.usages[self.pool_of[index]]
                 if device.name in used.dedicated:
                     self.taken |= 1 << index
@@ -621,22 +600,20 @@ class NodeView:
     @cached_property
     def unused(self) -> Sequence[Unused]:
         """The pools that have devices for the node but cannot be used there, or not with all of these."""
-        catalog, node, labels = self._catalog, self.node, self.labels
         seen = {(pool.driver, pool.name): pool for pool in self.pools}
-        unusable = {id_ for id_, pool in seen.items() if not pool.is_usable}
-        slices = [each for name in dict.fromkeys((node, "")) for each in catalog.by_node.get(name, ()) if each.devices]
+        unusable = {id_: pool for id_, pool in seen.items() if not pool.is_usable}
+        slices = [each for each in self._catalog.for_node(self.node) if each.devices]
         found: dict[tuple[PoolId, Flaw], list[Device]] = {}
         for each in sorted(slices, key=lambda each: each.id not in unusable):
-            current, why = catalog.current[each.id], None
+            current, why = self._catalog.current[each.id], None
             if each.generation < (last := current[0].generation):
                 if each.id not in seen:  # a node that sees no newer slices may use it all the same
                     why = Flaw.of("outdated", f"its slices for the node are older than generation {last}")
-            elif each.id in unusable:
-                why = _fault(seen[each.id], current)
             else:
-                why = ignored(each, self.variant)
-            if why and _serves(each, node, labels):
-                found.setdefault((each.id, why), []).extend(each.devices)
+                why = _fault(unusable[each.id], current) if each.id in unusable else ignored(each, self.variant)
+            with suppress(GatherError):
+                if why and is_relevant(each, self.node, self.labels):
+                    found.setdefault((each.id, why), []).extend(each.devices)
         return [
             Unused("/".join(id_), why, list(dict.fromkeys(one.content for one in devices)), len(devices))
             for (id_, why), devices in found.items()

@@ -456,8 +456,6 @@ class State:
         """The states of the constraints."""
         self.used = 0
         """The devices allocated by this search, as a bit set of places."""
-        self._used_by = [0] * len(demand.claims)
-        """The same by claim."""
         self.shares: dict[int, dict[str, int]] = {}
         """The amounts taken of shared devices, by place and capacity."""
         self.consumed: dict[tuple[str, tuple[str, str]], int] = {}
@@ -466,7 +464,9 @@ class State:
 
     def blocked(self, ask: Ask) -> int:
         """Return the devices that are in use for a request, as a bit set of places."""
-        return self._used_by[ask.claim] if ask.is_admin else self.view.taken | self.used
+        if ask.is_admin:
+            return sum(1 << pick.device for pick in self.picks[ask.claim] if pick.take is None)
+        return self.view.taken | self.used
 
     def has_capacity(self, ask: Ask, index: int, *, is_unused: bool = False) -> bool:
         """Tell whether a device has the capacity left that a request wants (``CmpRequestOverCapacity``).
@@ -501,7 +501,6 @@ class State:
         take = None
         is_first, used = index not in self.shares, self.used
         if not is_shared:
-            self._used_by[ask.claim] |= 1 << index
             self.used |= 1 << index
         else:
             if ask.is_all and not self.has_capacity(ask, index):
@@ -554,7 +553,6 @@ class State:
         has_counters, groups = pick.draw
         self._restore_groups(groups)
         self._release_constraints(ask, ask.constraints)
-        self._used_by[ask.claim] &= ~(1 << index)
         self.used = pick.used
         if has_counters and (pick.take is None or self._undoes_all):
             self._release(index)
@@ -727,7 +725,8 @@ class Search:
             Stop: The attempt ends with an error of upstream's.
         """
         mixes_up = self._view.variant.mixes_up_alternatives
-        totals: dict[int, dict[int, int]] = {}
+        least: dict[int, int] = {}
+        """The fewest devices that each request of the claim wants."""
         last: Ask | None = None
         for check in self._demand.checks:
             if isinstance(check, Complaint):
@@ -737,12 +736,13 @@ class Search:
                     # Until 1.35 the second alternative of a request was cached under the index of the first.
                     is_first = mixes_up and check.alternative == 1 and last is not None and last.is_all
                     self._every[check] = self._all_devices(check, (last if last and is_first else check).chooser)
-                last = check
-                least, wanted = totals.setdefault(check.claim, {}), self._wanted(check)
+                last, wanted = check, self._wanted(check)
                 least[check.place] = min(wanted, least.get(check.place, wanted))
-            elif (total := sum(totals.get(check, {}).values())) > LIMIT:
+            elif (total := sum(least.values())) > LIMIT:
                 text = f": number of requested devices {total} exceeds the claim limit of {LIMIT}"
                 raise Stop(Complaint(check, text))
+            else:
+                least.clear()
 
     def _all_devices(self, ask: Ask, chooser: Chooser) -> list[int]:
         """Return the devices that a request for all devices gets.

@@ -32,8 +32,9 @@ from webhook.release import Release
 
 _NAMED: Final = 3
 """The steps to an attribute or a capacity."""
-_LISTS: Final = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
-_SCALARS: Final = ("int", "bool", "string", "version")
+LISTS: Final = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
+"""The fields of an attribute for lists, and for one value of the same type."""
+SCALARS: Final = tuple(LISTS.values())
 _CONVERSIONS: Final = {
     "string": "unsupported native conversion from string to 'bool'",
     "int": "unsupported type conversion from 'int' to bool",
@@ -229,11 +230,11 @@ class DeviceValues:
     def _value(self, name: str, attribute: JSONObject) -> Any:
         try:
             if self._with_lists:
-                for kind, scalar in _LISTS.items():
+                for kind, scalar in LISTS.items():
                     values = attribute.get(kind)
                     if values is not None:
                         return [semver.parse(each) if scalar == "version" else each for each in values]
-            for kind in _SCALARS:
+            for kind in SCALARS:
                 value = attribute.get(kind)
                 if value is not None:
                     return semver.parse(value) if kind == "version" else value

@@ -313,9 +313,9 @@ def placed(findings: Iterable[policyset.PolicyFinding], minor: Release, suite: D
     for each in findings:
         problem, document = each.problem, each.given.manifest or suite
         if problem.level == ERROR and not problem.hint:
-            from webhook.hints.fields import hint_of  # most policies are valid
+            from webhook.hints.fields import hinted  # most policies are valid
 
-            problem = problem._replace(hint=hint_of(problem, each.given.object).hint)
+            problem = hinted(problem, each.given.object)
         if document is not None:
             at = each.given.at
             located_ones.append(located(problem.below(at, at), document, f"1.{minor}"))

@@ -270,6 +270,5 @@ class Table:
         """Say that no node of the cluster can use a device; empty if one can."""
         if name := device.node_name:
             return "" if self._cluster.inventory.find("Node", name) else "its node does not exist"
-        others, slice_ = device.content.others, device.slice
-        selector = others.get("nodeSelector") if slice_.is_per_device else slice_.node_selector
+        selector = device.where.get("nodeSelector")
         return "its nodes do not exist" if selector and not self._cluster.nodes.any_selected(selector) else ""

@@ -18,7 +18,7 @@ from webhook.explain.components import API_SERVER, LONGEST, answers_in
 from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules, unjudged, within
 from webhook.explain.text import counterpart, example, gated, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
-from webhook.references import every_rule
+from webhook.references.lookup import every_rule
 from webhook.release import Release, span
 from webhook.spelling import either, nearest
 
@@ -114,12 +114,20 @@ def explain(
             return text.of_place(place, release, recursive=recursive)
         fields = [str(each) for each in places]
         raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {_first(fields)}")
-    wanted = query.casefold()
     places = [each for each in _places(among, release) if each.path]
-    named = [each for each in places if text.type_name(each.field).rpartition("]")[2].casefold() == wanted]
-    if named:
-        raise UnknownNameError(f"{query} is the type of a field: {_first([*map(str, named)])}")
+    if of_fields := _of_fields(query, places):
+        raise UnknownNameError(of_fields)
     raise UnknownNameError(f"unknown rule or kind {query}: {_instead(among, steps, [*known, *GATES], places, release)}")
+
+
+def _of_fields(name: str, places: Iterable[FieldPlace]) -> str:
+    """Tell which fields have a type of this name, or a value of which their descriptions tell; empty if none has."""
+    wanted, value = name.casefold(), re.compile(rf"\b{re.escape(name)}\b")
+    if named := [each for each in places if text.type_name(each.field).rpartition("]")[2].casefold() == wanted]:
+        return f"{name} is the type of a field: {_first([*map(str, named)])}"
+    if name[:1].isupper() and (named := [each for each in places if value.search(text.said_of(each.field))]):
+        return f"{name} is not a rule or kind; these fields tell of it: {_first([*map(str, named)])}"
+    return ""
 
 
 def _instead(
@@ -278,11 +286,16 @@ def _walk(kind: ExplainedKind, path: Iterable[str], release: Release | None) -> 
         if found is None and step in unjudged(place, release):
             return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
         if found is None:
-            near = nearest(step, fields)
+            inside = [f"{name}.{step}" for name, each in fields.items() if step in _names(each, release)]
+            near = nearest(step, fields) or (inside[0] if len(inside) == 1 else "")
             hint = f"did you mean {place}.{near}?" if near else f"it has {', '.join(fields) or 'none'}"
             return f"{place} has no field {step}: {hint}"
         place = found
     return place
+
+
+def _names(place: FieldPlace, release: Release | None) -> Iterator[str]:
+    return (child.path[-1] for child in children(place, release))
 
 
 def _other_path(kind: ExplainedKind, path: Sequence[str]) -> str:

@@ -11,20 +11,26 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.admission.decisions import ReviewOptions
-from webhook.admission.record import Endpoint
+from msgspec.json import encode
+
+from webhook.admission.responses import assuming
+from webhook.api.versions import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, check_deadline, current, limited
 from webhook.cel.environment import Program
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
 from webhook.cel.runtime.meter import Meter, look
+from webhook.cel.syntax.ast import Expression
+from webhook.fast.extents import Extent, extend_written
 from webhook.fast.joint import Joint
 from webhook.objects import JSONObject, text
+from webhook.policy.change.mutate import DUPLICATES_SINCE
 from webhook.policy.evaluation.policyset import Hook, Matched, PolicySet, keep
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.session import STEP, Session, own_value, place_value
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.model import MUTATING, VALIDATING, StatedExpression
+from webhook.policy.manifest.model import MUTATING, StatedExpression
+from webhook.schema.derive.shape import Structure
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import Plan
@@ -34,6 +40,10 @@ LIMIT: Final = 300_000
 OFTEN: Final = 16
 """How often a policy is evaluated before its function is made, which takes longer than a few evaluations."""
 
+_LONGEST: Final = 4096
+"""The most bytes of what policies read of a request that is remembered."""
+_MOST: Final = 1024
+"""The most such requests."""
 _EXPRESSION_LIMIT: Final = CALL_LIMIT + STEP
 _SKIPPED_CONDITIONS: Final = (MATCH_CONDITIONS_LIMIT - LIMIT) // _EXPRESSION_LIMIT
 """How many match conditions may be skipped once one is false, as they could not exceed the cost limit of all."""
@@ -47,13 +57,6 @@ _resource_in: Final = itemgetter("group", "version", "resource")
 Passed = tuple[int, tuple[str, ...]]
 """No policy applies, refuses or warns: the cost of the evaluation, and the assumptions made."""
 
-_KINDS: Final[Mapping[Endpoint, str]] = {"validate": VALIDATING, "mutate": MUTATING}
-
-
-def install() -> None:
-    """Evaluate the policies for a request quickly first."""
-    ReviewOptions.passing = lambda policies, endpoint: QuickPolicies(policies, _KINDS[endpoint]).evaluate
-
 
 class Quick:
     """The quick evaluation of a policy, made once the policy has been evaluated often.
@@ -61,12 +64,13 @@ class Quick:
     Args:
         joint: The policy's conditions and validations.
         needs: The variables that it needs beside the objects and parameters.
+        merged: The configuration that is all that the policy merges into objects; None for other policies.
     """
 
-    __slots__ = ("_missing", "evaluate", "joint", "needs")
+    __slots__ = ("_missing", "evaluate", "joint", "merged", "needs")
 
-    def __init__(self, joint: Joint, needs: frozenset[str]) -> None:
-        self.joint, self.needs = joint, needs
+    def __init__(self, joint: Joint, needs: frozenset[str], merged: Expression | None) -> None:
+        self.joint, self.needs, self.merged = joint, needs, merged
         self._missing = OFTEN
         """How many evaluations are missing before the function is made."""
         self.evaluate = self._not_yet
@@ -80,6 +84,16 @@ class Quick:
                 self.evaluate = self.joint.compiled()
         except (CostLimitExceededError, RecursionError):
             pass
+
+    def extend(self, extent: Extent, variable: str) -> None:
+        """Add to an extent what the evaluation reads of a variable; all of it if that cannot be told."""
+        try:
+            with limited(Budget(DOCUMENT, is_offline=True)):
+                self.joint.extend(extent, variable)
+        except (BudgetExceededError, RecursionError):
+            extent.whole = True
+        if self.merged and variable == "object":
+            extend_written(extent, self.merged)
 
     def _not_yet(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Any], /) -> tuple[int, int, bool]:
         self._missing -= 1
@@ -100,8 +114,10 @@ def quick_of(hook: Hook) -> Quick | None:
     says_more = policy.annotations or (
         has_messages and len(policy.validations) + len(policy.composed) > _SKIPPED_MESSAGES
     )
-    stated = [each.expression for each in policy.validations]
-    conditions, validations, values = map(_compiled, (policy.conditions, stated, policy.composed.values()))
+    merges = [each.name for each in policy.mutations] == ["ApplyConfiguration"] and not policy.reinvoked
+    # A configuration is not true: the policy is evaluated one by one where its conditions are.
+    wanted = policy.mutations if merges else [each.expression for each in policy.validations]
+    conditions, validations, values = map(_compiled, (policy.conditions, wanted, policy.composed.values()))
     if says_more or not policy.uses <= _VARIABLES or conditions is None or validations is None or values is None:
         return None
     if any(_NAMESPACE in each.variables for each in conditions):  # conditions see another value than validations
@@ -109,7 +125,10 @@ def quick_of(hook: Hook) -> Quick | None:
     if not conditions and not validations:
         return None
     joint = Joint(conditions, validations, dict(zip(policy.composed, values, strict=True)), _SKIPPED_CONDITIONS)
-    return Quick(joint, policy.uses)
+    quick = Quick(joint, policy.uses, validations[0].analysis.checked.root if merges else None)
+    if merges and not conditions:
+        quick.evaluate = _never
+    return quick
 
 
 def _compiled(expressions: Iterable[StatedExpression]) -> list[Program] | None:
@@ -136,7 +155,7 @@ class _Steps:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Place:
+class Place:
     """Requests to which the same policies may apply; a place equals itself alone, as keys of caches are long otherwise.
 
     Args:
@@ -151,6 +170,11 @@ class _Place:
     by_namespace: bool
     kind: tuple[str, str]
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the place and namespace of a request tell how its policies are evaluated quickly."""
+        return self.plan is not None and (self.steps is not None or self.by_namespace)
+
 
 class QuickPolicies:
     """Evaluates all policies of a kind quickly, if each has a quick evaluation.
@@ -163,8 +187,11 @@ class QuickPolicies:
         self._policies, self._kind = policies, kind
         self._changes = kind == MUTATING
         self._quick: dict[Hook, Quick | None] = {}
-        self._places: dict[Any, _Place] = {}
-        self._in_namespaces: dict[tuple[_Place, str], _Steps | None] = {}
+        self._places: dict[Any, Place] = {}
+        self._in_namespaces: dict[tuple[Place, str], _Steps | None] = {}
+        self._passed: dict[tuple[_Steps, bytes], int] = {}
+        """What policies have read of requests that they let pass, and the cost of that: they must read no more of the
+        object and of the request than that, else one request gets the verdict on another."""
 
     def evaluate(self, request: Mapping[str, Any]) -> Passed | None:
         """Detect that no policy applies or refuses; None if they must be evaluated one by one.
@@ -194,16 +221,48 @@ class QuickPolicies:
         except (KeyError, TypeError):
             return None
         if place is None:
-            place = self._place_of(request)
+            place = self.place_of(request)
             keep(self._places, key, place, len(repr(key)))
-        if not (_is_of(get("object"), place.kind) and _is_of(get("oldObject"), place.kind)):
+        if not (is_of(get("object"), place.kind) and is_of(get("oldObject"), place.kind)):
             return None
+        return self.evaluate_in(place, request)
+
+    def evaluate_in(self, place: Place, request: Mapping[str, Any], read: Any = None) -> Passed | None:
+        """Detect the same for a request in a known place, whose objects are of the place's kind.
+
+        Args:
+            read: The parts of a request that policies read in a settled place, and no others: what passed once is not
+                evaluated again.
+        """
         steps = self._steps_of(place, request)
         if steps is None:
             return None
-        return self._evaluate(steps, request) if steps.policies else (0, steps.notes)
+        if not steps.policies:
+            return 0, steps.notes
+        if read is None:
+            return self._evaluate(steps, request)
+        seen = encode(read)
+        cost = self._passed.get((steps, seen))
+        if cost is not None:
+            return cost, steps.notes
+        passed = self._evaluate(steps, {**request, "object": read["object"]})
+        if passed:
+            self._keep(steps, seen, passed[0])
+        return passed
 
-    def _steps_of(self, place: _Place, request: Mapping[str, Any]) -> _Steps | None:
+    def note(self, place: Place, request: Mapping[str, Any], read: Any, response: Mapping[str, Any], cost: int) -> None:
+        """Note the response to a request whose policies were evaluated one by one, if it does nothing but admit."""
+        steps = self._steps_of(place, request)
+        if steps and response == assuming(steps.notes):
+            self._keep(steps, encode(read), cost)
+
+    def _keep(self, steps: _Steps, seen: bytes, cost: int) -> None:
+        if len(seen) <= _LONGEST:
+            if len(self._passed) >= _MOST:
+                del self._passed[next(iter(self._passed))]
+            self._passed[steps, seen] = cost
+
+    def _steps_of(self, place: Place, request: Mapping[str, Any]) -> _Steps | None:
         """Return the policies to evaluate for a request, which are cached if place and namespace tell them."""
         if place.plan is None or place.steps is not None:
             return place.steps
@@ -253,7 +312,26 @@ class QuickPolicies:
         meter.cost += LIMIT - left
         return True
 
-    def _place_of(self, review: Mapping[str, Any]) -> _Place:
+    def read(self, place: Place) -> tuple[Extent, Extent]:
+        """Return what the policies in a settled place read of a request's object, and of the request itself."""
+        extents = Extent(), Extent()
+        for quick in self._quick_in(place):
+            for extent, variable in zip(extents, ("object", "request"), strict=True):
+                quick.extend(extent, variable)
+        return extents
+
+    def merging(self, place: Place) -> Structure | None:
+        """Return the shape of the objects in a settled place if a policy does nothing but merge into them.
+
+        A configuration leaves an object of that shape as it is if it left one that has the same in what is read.
+        """
+        merges = [bool(quick.merged) for quick in self._quick_in(place)]
+        return schema_of(*place.kind) if merges == [True] and self._policies.release >= DUPLICATES_SINCE else None
+
+    def _quick_in(self, place: Place) -> list[Quick]:
+        return [quick for part in place.plan or () if (quick := self._quick_of(part.hook))]
+
+    def place_of(self, review: Mapping[str, Any]) -> Place:
         """Return the place of the request of an AdmissionReview."""
         request = request_of_review(review)
         plan = self._policies.plan(self._kind, request)
@@ -263,7 +341,7 @@ class QuickPolicies:
         by_namespace = request.resource.resource != "namespaces" and all(
             part.settled or part.is_about_namespaces for part in plan
         )
-        return _Place(
+        return Place(
             plan if all(quick) else None,
             self._steps(plan, review) if by_place else None,
             by_namespace,
@@ -293,6 +371,6 @@ class QuickPolicies:
         return _Steps(tuple(policies), bound, place, tuple(session.notes))
 
 
-def _is_of(obj: Any, kind: tuple[str, str]) -> bool:
+def is_of(obj: Any, kind: tuple[str, str]) -> bool:
     """Tell whether an object is of a kind, as quick evaluation requires; None counts as of every kind."""
     return obj is None or (type(obj) is dict and (obj.get("apiVersion"), obj.get("kind")) == kind)

@@ -97,7 +97,7 @@ def hinted(problem: Problem, obj: Any) -> Problem:
         problem: The API server's finding.
     """
     hint, fix = (
-        Advice("fill in the placeholder first, for example with envsubst")
+        Advice("fill in the placeholder first, for example with helm template or envsubst")
         if has_placeholder(obj, problem.path)
         else hint_of(problem, obj)
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
@@ -19,6 +19,7 @@ from webhook.inventory import Inventory
 from webhook.inventory.claims import requests_of
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.release import Release
 
 QUOTA: Final = "ResourceQuota"
 _REQUESTS: Final = "requests."
@@ -29,32 +30,29 @@ _DIGITS: Final = 18
 _ALL: Final = 32
 """How many devices a request for all of them counts (AllocationResultsMaxSize)."""
 IMPLICIT_KEY: Final = _REQUESTS + IMPLICIT_PREFIX
-EXTENDED_SINCE: Final = 35
+_EXTENDED_SINCE: Final = 35
 """From this release on, devices count as extended resources, too, if classes provide these."""
 
 
 class Quotas:
-    """The quotas of a cluster's claims and pods.
+    """The quotas of a cluster's claims and pods."""
 
-    Where a method takes ``extended``, it tells whether the devices of claims count as extended resources, too.
-    """
-
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, inventory: Inventory, release: Release, gates: Container[str]) -> None:
         self._inventory = inventory
+        self.counts_extended = release >= _EXTENDED_SINCE and "DRAExtendedResource" in gates
+        """Whether the devices of claims count as extended resources, too."""
         self._charged: dict[tuple[bool, str], Counter[str]] = {}
         """The usage of each claim and pod that is counted after the quotas' status was written."""
         self._more: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """The usage of claims and pods that were made after the quotas' status was written, by namespace."""
 
-    def refusal(self, obj: JSONObject, *, extended: bool = False, is_alone: bool = False) -> str:
+    def refusal(self, obj: JSONObject, *, is_alone: bool = False) -> str:
         """Return the API server's reason for refusing a new claim or pod; empty if it accepts it, or has counted it."""
         if _key(obj) in self._charged:
             return ""
-        return next((why for _, why in self.refusals(obj, extended=extended, is_alone=is_alone)), "")
+        return next((why for _, why in self.refusals(obj, is_alone=is_alone)), "")
 
-    def refusals(
-        self, obj: JSONObject, *, extended: bool = False, is_alone: bool = False
-    ) -> Iterator[tuple[JSONObject, str]]:
+    def refusals(self, obj: JSONObject, *, is_alone: bool = False) -> Iterator[tuple[JSONObject, str]]:
         """Yield the quotas that leave too little for a claim or a pod, each with the reason.
 
         Args:
@@ -62,7 +60,7 @@ class Quotas:
         """
         namespace = namespace_of(obj)
         quotas = [each for each in self._inventory.all(QUOTA) if namespace_of(each) == namespace]
-        wanted = self._usage(obj, extended=extended) if quotas else Counter[str]()
+        wanted = self._usage(obj) if quotas else Counter[str]()
         for quota in sorted(quotas, key=name_of):
             scopes: list[JSONObject] = [
                 *({"scopeName": each, "operator": "Exists"} for each in texts(quota, "spec", "scopes")),
@@ -80,11 +78,11 @@ class Quotas:
                 said = (f"{what}: {','.join(f'{key}={each[key]}' for key in over)}" for what, each in parts.items())
                 yield quota, f"exceeded quota: {name_of(quota)}, {', '.join(said)}"
 
-    def admit(self, obj: JSONObject, *, extended: bool = False) -> str:
+    def admit(self, obj: JSONObject) -> str:
         """Count a new claim or pod from now on; return the reason for refusing it, empty if it is accepted."""
-        why, key = self.refusal(obj, extended=extended), _key(obj)
+        why, key = self.refusal(obj), _key(obj)
         if not why and key not in self._charged and self._inventory.knows(QUOTA):
-            self._charged[key] = self._usage(obj, extended=extended)
+            self._charged[key] = self._usage(obj)
             self._more[namespace_of(obj)].update(self._charged[key])
         return why
 
@@ -93,7 +91,7 @@ class Quotas:
         if (used := self._charged.pop(_key(claim), None)) is not None:
             self._more[namespace_of(claim)].subtract(used)
 
-    def _usage(self, obj: JSONObject, *, extended: bool) -> Counter[str]:
+    def _usage(self, obj: JSONObject) -> Counter[str]:
         """Return what an object, or a claim made from it, uses: of alternatives, the most devices of each class."""
         if _is_pod(obj):
             return _usage_of_pod(obj)
@@ -103,7 +101,7 @@ class Quotas:
         )
         for (_, class_name), alternatives in counts.items():
             keys = [f"{class_name}{QUOTA_SUFFIX}"]
-            if extended:
+            if self.counts_extended:
                 device_class = self._inventory.find("DeviceClass", class_name)
                 resource = text(device_class, "spec", "extendedResourceName")
                 keys += [f"{IMPLICIT_KEY}{class_name}", *([f"{_REQUESTS}{resource}"] if resource else [])]

@@ -173,7 +173,7 @@ def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
     is_stored = (kind, namespace, name_of(obj)) in context.stored
     if kind in CLAIMS:
         is_template = kind == CLAIMS[1]
-        if (is_template or not is_stored) and (why := _quota_refusal(obj, context)):
+        if (is_template or not is_stored) and (why := context.quotas.refusal(obj)):
             refused = _CLAIMS_REFUSED if is_template else "the API server refuses the claim: "
             yield finding(devices_path(obj), refused + why, reason="Forbidden")
         return
@@ -183,19 +183,12 @@ def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
     for path, entry in placed(obj, "spec", "resourceClaims"):
         name = text(entry, "resourceClaimTemplateName")
         template = context.inventory.find(CLAIMS[1], name, namespace)
-        why = _quota_refusal(template, context) if template and (CLAIMS[1], namespace, name) in context.stored else ""
+        why = context.quotas.refusal(template) if template and (CLAIMS[1], namespace, name) in context.stored else ""
         if why:
             yield finding((*path, "resourceClaimTemplateName"), _CLAIMS_REFUSED + why, reason="Forbidden")
 
 
 _CLAIMS_REFUSED: Final = "the API server refuses the claims made from it, so pods stay pending: "
-
-
-def _quota_refusal(claim: JSONObject, context: Context) -> str:
-    from webhook.inventory.quotas import EXTENDED_SINCE  # few inventories have quotas
-
-    extended = context.release >= EXTENDED_SINCE and "DRAExtendedResource" in context.gates
-    return context.quotas.refusal(claim, extended=extended)
 
 
 @rule("DeviceClass")

@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.api.dra.names import QUOTA_SUFFIX
 from webhook.hints.names import instead
-from webhook.inventory.quotas import EXTENDED_SINCE, IMPLICIT_KEY, QUOTA, class_in
+from webhook.inventory.quotas import IMPLICIT_KEY, QUOTA, class_in
 from webhook.inventory.resources import NATIVE, is_extended
 from webhook.objects import JSONObject, items, mapping, texts
 from webhook.patterns import Pattern
@@ -85,8 +85,7 @@ def _uncounted(key: str, kinds: Kinds, context: Context) -> str:
     if key.endswith((QUOTA_SUFFIX, *_OF_STORAGE)):
         return ""
     if like := _LIKE_CLASS.fullmatch(key):
-        is_on = context.release >= EXTENDED_SINCE and "DRAExtendedResource" in context.gates
-        if key.startswith(IMPLICIT_KEY) and is_on:
+        if key.startswith(IMPLICIT_KEY) and context.quotas.counts_extended:
             return ""
         return f'did you mean "{like["first"] or like["last"]}{QUOTA_SUFFIX}"?'
     name = key.removeprefix(_REQUESTS)

@@ -210,7 +210,7 @@ class Context:
         """The quotas of claims and pods."""
         from webhook.inventory.quotas import Quotas  # few inventories have any
 
-        return Quotas(self.inventory)
+        return Quotas(self.inventory, self.release, self.gates)
 
     @cached_property
     def of_nodes(self) -> Collection[str]:

@@ -121,7 +121,6 @@ def quota_blocks(cluster: Stored) -> Iterator[Found]:
 
     Other than a quota that is used up, it blocks the pods for good: they stay pending, whatever others release.
     """
-    extended = cluster.settings.counts_extended_resources
     said: set[tuple[str, str]] = set()
     for workload, spec in cluster.makers:
         for entry in items(spec, "resourceClaims"):
@@ -130,7 +129,7 @@ def quota_blocks(cluster: Stored) -> Iterator[Found]:
             if template is None or (namespace, name) in said:
                 continue
             said.add((namespace, name))
-            for quota, why in cluster.context.quotas.refusals(template, extended=extended, is_alone=True):
+            for quota, why in cluster.context.quotas.refusals(template, is_alone=True):
                 message = f"no claim of ResourceClaimTemplate {name} can be created: {why}"
                 shown = command(cluster, "describe", quota)
                 hint = f"raise the quota, or request fewer devices; {shown} shows what is used"

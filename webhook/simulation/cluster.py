@@ -36,7 +36,7 @@ from webhook.inventory.claims import (
     requests_of,
     results_of,
 )
-from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
+from webhook.inventory.quotas import Quotas
 from webhook.inventory.resources import CPU, NATIVE, PODS, ExtendedResources, amounts, requests
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
@@ -443,11 +443,6 @@ class Settings(NamedTuple):
         return f"{what} without the feature gate {missing}" if missing else ""
 
     @property
-    def counts_extended_resources(self) -> bool:
-        """Whether quotas count the devices of claims as extended resources, too."""
-        return self.has_extended_resources and self.release >= EXTENDED_SINCE
-
-    @property
     def has_extended_resources(self) -> bool:
         """Whether device classes provide extended resources."""
         return EXTENDED in self.gates
@@ -468,7 +463,7 @@ class Cluster:
 
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         self.inventory = inventory
-        self.quotas = Quotas(inventory)
+        self.quotas = Quotas(inventory, settings.release, settings.gates)
         self.refused: dict[str, str] = {}
         """Why the API server refuses claims, by full name."""
         self.nodes = [NodeState(each) for each in inventory.all("Node")]
@@ -499,7 +494,7 @@ class Cluster:
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
                 demand = Demand.of(pod)
                 if self.node_allocatable is not None:
-                    uses = claims_of(pod, inventory, groups=False)
+                    uses = claims_of(pod, inventory, settings.gates)
                     if not isinstance(uses, Blocked):
                         taken = self.node_allocatable.taken(pod, [use.claim for use in uses])
                         demand = demand.with_more(total(taken))
@@ -510,7 +505,8 @@ class Cluster:
         kinds = ("DeviceClass", "ResourceSlice", "DeviceTaintRule")
         classes, slices, rules = (others[kind] if kind in others else self.inventory.all(kind) for kind in kinds)
         self.settings = settings
-        self.waits = {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= settings.gates
+        features = Features.of(settings.gates, settings.release)
+        self.waits = features.DeviceBindingAndStatus
         """Whether the scheduler waits for conditions of devices."""
         self.timestamp = written(self.now) if self.waits else ""
         """The time at which the scheduler allocates, as it writes it; empty if it does not."""
@@ -525,7 +521,7 @@ class Cluster:
             classes,
             self._catalog,
             filter(allocation_of, self.inventory.all("ResourceClaim")),
-            features=Features.of(settings.gates, settings.release),
+            features=features,
             release=settings.release,
             patch=settings.patch,
             with_lists="DRAListTypeAttributes" in settings.gates,
@@ -615,9 +611,8 @@ class Cluster:
 
     def create(self, claims: Iterable[JSONObject]) -> None:
         """Create claims as the API server does: count them in quotas, and leave out those that a quota refuses."""
-        extended = self.settings.counts_extended_resources
         for claim in claims:
-            if why := self.quotas.admit(claim, extended=extended):
+            if why := self.quotas.admit(claim):
                 self.delete(claim)
                 self.refused[full_name_of(claim)] = why
 
@@ -629,14 +624,13 @@ class Cluster:
         """
         if not name_of(claim).endswith(MADE):
             return ""
-        extended = self.settings.counts_extended_resources
         index, namespace = self._admin_request(claim), self.inventory.find("Namespace", namespace_of(claim))
         labels, release = mapping(namespace, "metadata", "labels"), self.settings.release
         if index is not None and namespace is not None and labels.get(admin_label(release)) != "true":
             meant = admin_label_meant(labels, release)
             more = f" (it has {meant})" if meant else ""
             return f"spec.devices.requests[{index}].adminAccess: Forbidden: {admin_refusal(release)}{more}"
-        return self.quotas.admit(claim, extended=extended)
+        return self.quotas.admit(claim)
 
     def assumed(self, claim: JSONObject) -> str:
         """Say that a claim counts as accepted because the labels of its namespace are unknown; empty for others."""
@@ -712,5 +706,5 @@ class Cluster:
     def _count(self, claim: JSONObject, *, is_used: bool) -> None:
         """Count a claim's devices as in use, or as free again."""
         for each in (self, *self.variants.values()):
-            (each.allocator.add if is_used else each.allocator.remove)(claim)
+            (each.allocator.usage.add if is_used else each.allocator.usage.remove)(claim)
         self.log += [self._homes.get(device_of(each)[:2], EVERYWHERE) for each in results_of(claim)]

@@ -327,6 +327,8 @@ def _by_itself(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -
         said = "is suspended (spec.suspend): it makes no pods until it is resumed"
         yield _queued(scene, workload) or Cause(said, about)
     yield from _of_job(workload, pods)
+    if not pods and (by := text(workload, "spec", "managedBy")) not in {"", "kubernetes.io/job-controller"}:
+        yield Cause(f"has no pod: {by} manages it (spec.managedBy), perhaps in another cluster", about)
     if kind != "DaemonSet" and replicas_of(workload) == 0:
         field = "parallelism" if kind == "Job" else "replicas"
         yield Cause(f"has no pods, as its {field} is 0", about, (f"raise spec.{field}",))
@@ -356,12 +358,9 @@ def _of_parts(scene: Scene, workload: JSONObject) -> Iterator[Cause]:
     """Say why an owner of another project has no pods: it waits for Kueue, or a workload that it controls has none."""
     if text(workload, "kind") in WORKLOADS:
         return
-    if waiting := _queued(scene, workload):
-        yield waiting
-        return
-    for part in scene.owned(workload):
-        for each in of_workload(scene, part)[0]:
-            yield each._replace(text=f"{ref_of(part)} {each.text}")
+    parts = ((part, each) for part in scene.owned(workload) for each in of_workload(scene, part)[0])
+    waiting = _queued(scene, workload)
+    yield from [waiting] if waiting else (each._replace(text=f"{ref_of(part)} {each.text}") for part, each in parts)
 
 
 def _lacking(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:
@@ -398,7 +397,7 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
     pod = None
     with suppress(MalformedError):  # one without a template
         pod = sample(workload)
-    if pod is not None and (why := Quotas(scene.inventory).refusal(pod)):
+    if pod is not None and (why := Quotas(scene.inventory, scene.settings.release, scene.settings.gates).refusal(pod)):
         refs = tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota")
         who, how = (refs[0], f"lower what the pods request, or raise spec.hard of {refs[0]}") if refs else ("", "")
         said = f"{what}: {who or 'a ResourceQuota'} does not allow it: {why}"

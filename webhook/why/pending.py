@@ -17,7 +17,8 @@ from webhook.hints.names import listed
 from webhook.inventory import KUEUE, controller_of, has_ended
 from webhook.inventory.affinity import nodes_named, term_selects, wants
 from webhook.inventory.claims import Blocked, allocation_of, claims_named, requests_of, results_of, sources_of
-from webhook.inventory.resources import as_in_pods, is_extended
+from webhook.inventory.plugins import home_of
+from webhook.inventory.resources import as_in_pods, is_extended, requests
 from webhook.objects import (
     JSONObject,
     condition_of,
@@ -37,6 +38,7 @@ from webhook.simulation import binding, rejections
 from webhook.simulation.cluster import (
     AFFINITY,
     CORDON,
+    EXTENDED,
     NODE_STATES,
     PORTS,
     REMOVERS,
@@ -45,6 +47,7 @@ from webhook.simulation.cluster import (
     NodeState,
     NodeVerdict,
     amount_text,
+    lack_of,
 )
 from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
 from webhook.simulation.scheduler import DEFAULT_SCHEDULER, Needs, Placement, Round, Verdicts
@@ -194,7 +197,11 @@ class Lacks:
         hint = next(scene.rule("selects-nothing", scene.inventory.find("DeviceClass", name) or {}), "")
         said = asked.first("because") or hint
         about = [Ref("DeviceClass", name), asked.about, *(Ref("Driver", each) for each in selected)]
-        return Cause(f"no node has a device of class {name} for {asked.who}{said and f': {brief(said)}'}", about)
+        said = f"device of class {name} for {asked.who}{said and f': {brief(said)}'}"
+        if (own := scene.owner(self._pod)) and text(own, "kind") == "DaemonSet":
+            help_ = f"let {ref_of(own)} select only nodes with such devices"
+            return Cause(f"{home_of(self._pod)} has no {said}", about, (help_,))
+        return Cause(f"no node has a {said}", about)
 
     def _not_selected(self, asked: _Asked) -> Cause:
         wish, because = asked.first("selecting"), asked.first("because")
@@ -448,7 +455,7 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
         about: list[About] = [Ref("Gate", each) for each in gates]
         known, words = scene.kueue_says(pod)
-        who = ": Kueue has not admitted it" if any(each.startswith(f"{KUEUE}/") for each in gates) else ""
+        who = ": Kueue has not admitted it" if f"{KUEUE}/admission" in gates else ""
         said = (
             f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}"
             f"{words and f', as it says: {brief(words)}'}; the scheduler does not look at it until the controller that "
@@ -718,7 +725,11 @@ class _Pending:
             nodes = [self.scene.cluster.index[each] for each in names]
             closest = [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
             yield from sorted_as("node", self._kept_from(closest, verdicts, needs, has_devices=False))
-            yield from Lacks(self.scene, self.pod, needs, groups, self._own).causes()
+            found = list(Lacks(self.scene, self.pod, needs, groups, self._own).causes())
+            if any(each.unavailable for each in by_devices.values()):
+                there = shortened([self.scene.cluster.names[each] for each in alone])
+                found[:1] = [self._pinned(needs, there, each._replace(text=f"where {each.text}")) for each in found[:1]]
+            yield from found
 
     def _unprovided(self, needs: Needs) -> Iterator[Cause]:
         """Say which extended resources neither a node nor a class provides."""
@@ -801,9 +812,16 @@ class _Pending:
             return Cause(said, [self.pod, labels, nodes])
         what, about = self._refusal(refusal, states, needs)
         if pinned is not None:
-            said = f"{ref_of(pinned)} is allocated on {names}, and {names} {what}"
-            return Cause(said, [pinned, nodes, about])
+            return self._pinned(needs, names, Cause(f"and {names} {what}", [nodes, about]))
         return Cause(f"{names}{which} {what}", [nodes, about])
+
+    def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
+        """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
+        claim = next(filter(allocation_of, needs.claims))
+        others = set(rejections.pods_of(claim)) - {name_of(self.pod)}
+        helps = (_NOT_SHARED,) if others and self._source(claim).kind == "ResourceClaim" else ()
+        said = f"{ref_of(claim)} is allocated on {names}, {cause.text}"
+        return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))
 
     def _wants_devices(self, needs: Needs) -> bool:
         return bool(needs.claims) or any(map(self.scene.cluster.extended.provides, needs.demand.requests))
@@ -878,6 +896,16 @@ class _Pending:
             if trouble := drivers.of_component(self.scene, "kube-scheduler"):
                 return trouble._replace(text=f"waits for kube-scheduler: {trouble.text}; {room}", about=[trouble.about])
             return Cause(f"waits for the scheduler, which has said nothing of it yet; {room}", [self.pod])
+        extended = self.scene.cluster.extended
+        for each in requests(self.pod):
+            if extended.provides(each) and str(lack_of(each)) in words:
+                of = Ref("DeviceClass", extended.classes.get(each, ""))
+                return Cause(
+                    f"kube-scheduler finds no {each}, which {of} provides on {node}: its feature gate {EXTENDED} is "
+                    "off, or it has not tried since",
+                    [Ref("Gate", EXTENDED), Ref("Resource", each), of],
+                    (f"set --feature-gates {EXTENDED}=true of kube-scheduler and kubelet, too",),
+                )
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
@@ -890,6 +918,9 @@ class _Pending:
             [about, self.scene.mentioned(words, namespace_of(self.pod)), self.pod, Ref("Node", node)],
             (*unseen, "the scheduler tries again after changes in the cluster, and after five minutes in any case"),
         )
+
+
+_NOT_SHARED: Final = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
 
 
 def _words(said: str) -> str:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from webhook.api.versions import GROUP
+from webhook.documents import Document, parse
 from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, placed, text
 from webhook.problem import WARNING, Path, Problem, Steps, value_at
 from webhook.workloads.locations import ManifestIn, every_object, is_held, manifest
+from webhook.workloads.runtimes import merge
 
 Container = tuple[Steps, JSONObject]
 """A container, and its path."""
@@ -28,35 +30,60 @@ def _spec_of_workflow(obj: JSONObject) -> tuple[str, ...]:
 
 
 def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
-    """Make a pod of each template of a workflow: ``resourceClaims`` since Argo Workflows 4.1 (workflow_types.go)."""
+    """Make a pod of each template of a workflow (argo-workflows, workflowpod.go).
+
+    Claims are in the text ``podSpecPatch``, or since Argo Workflows 4.1 in ``resourceClaims``.
+    """
     at = _spec_of_workflow(obj)
     spec = mapping(obj, *at)
+    of_all = mapping(spec, "templateDefaults")
     for here, template in placed(obj, *at, "templates"):
-        stated = ((template, here), (mapping(spec, "templateDefaults"), (*at, "templateDefaults")), (spec, at))
-        found = ((claims, steps) for holder, steps in stated if (claims := _items(holder, "resourceClaims")))
-        claims, whose = next(found, ([], here))
         containers = list(_containers(template, here))
-        if not containers or _are_open(claims, containers, (holder for holder, _ in stated)):
+        if not containers:
             continue
+        stated = ((template, here), (of_all, (*at, "templateDefaults")), (spec, at))
         named = [
-            {"name": f"c{place}", "image": "unknown", **({"resources": found} if found else {})}
-            for place, (_, each) in enumerate(containers)
+            {"name": text(each, "name") or "main", "image": "unknown", **({"resources": found} if found else {})}
+            for _, each in containers
             for found in [mapping(each, "resources")]  # without the fields that Argo adds
         ]
+        pod: JSONObject = {"containers": named, "resourceClaims": []}
         places: list[tuple[Steps, Steps]] = []
         places += [((*_CONTAINERS, place), steps) for place, (steps, _) in enumerate(containers)]
-        places += [(_CLAIMS, (*whose, "resourceClaims")), ((), here)]
-        pod = manifest(obj, {"spec": {"containers": named, "resourceClaims": claims}})
-        yield ManifestIn(pod, tuple(places), unsure="its steps tell how often a template runs")
+        origins: list[Steps] = []
+        for holder, steps in stated:
+            if not pod["resourceClaims"] and (claims := _items(holder, "resourceClaims")):
+                pod["resourceClaims"] = claims
+                origins = [(*steps, "resourceClaims", place) for place in range(len(claims))]
+            if "resources" not in pod and (claims := _items(holder, "podResources", "claims")):
+                pod["resources"] = {"claims": claims}
+                places.append((("template", "spec", "resources"), (*steps, "podResources")))
+        patched = (stated[2], stated[0] if "podSpecPatch" in template else stated[1])
+        for holder, steps in patched:
+            if changes := _claims_of_patch(text(holder, "podSpecPatch")):
+                pod = merge(pod, changes)
+                origins += [(*steps, "podSpecPatch")] * (len(pod["resourceClaims"]) - len(origins))
+        pod["containers"] = pod["containers"][: len(containers)]  # the others are Argo's own
+        if not _is_open(pod, (text(holder, "podSpecPatch") for holder, _ in patched)):
+            places += [*(((*_CLAIMS, place), steps) for place, steps in enumerate(origins)), ((), here)]
+            yield ManifestIn(
+                manifest(obj, {"spec": pod}), tuple(places), unsure="its steps tell how often a template runs"
+            )
 
 
-def _are_open(claims: list[Any], containers: Sequence[Container], holders: Iterable[Any]) -> bool:
-    """Tell whether only a running workflow knows the resources of a pod: they come from a patch or parameters."""
-    patches = (mapping(each).get("podSpecPatch") for each in holders)
-    if any(isinstance(each, str) and "resourceClaims" in each for each in patches):
+def _claims_of_patch(patch: str) -> JSONObject:
+    """Return what a strategic merge patch says about claims."""
+    read = next(parse(patch), None)
+    wanted = read.data if isinstance(read, Document) else {}
+    return {name: wanted[name] for name in ("containers", "resourceClaims") if _items(wanted, name)}
+
+
+def _is_open(pod: JSONObject, patches: Iterable[str]) -> bool:
+    """Tell whether only a running workflow knows the claims of a pod: they come from parameters."""
+    if any("{{" in each and "laims" in each for each in patches):
         return True
-    stated = every_object([claims, *(mapping(each, "resources") for _, each in containers)])
-    return any(isinstance(value, str) and "{{" in value for _, each in stated for value in each.values())
+    parts = every_object([pod["resourceClaims"], pod["containers"]])
+    return any("{{" in each for _, value in parts for each in value.values() if isinstance(each, str))
 
 
 def _containers(template: Any, at: Steps) -> Iterator[Container]:

@@ -110,15 +110,15 @@ def used_by(obj: JSONObject) -> Iterator[Key]:
                     yield group, used, "" if is_of_cluster else namespace, name
 
 
-def _merge(base: Any, over: Any) -> Any:
+def merge(base: Any, over: Any) -> Any:
     """Merge as a strategic merge patch does, with lists of named items."""
     if isinstance(base, dict) and isinstance(over, dict):
-        return {**base, **{name: _merge(base[name], each) if name in base else each for name, each in over.items()}}
+        return {**base, **{name: merge(base[name], each) if name in base else each for name, each in over.items()}}
     if isinstance(base, list) and isinstance(over, list) and all(text(each, "name") for each in [*base, *over]):
         named = {text(each, "name"): each for each in base}
         for each in over:
             name = text(each, "name")
-            named[name] = _merge(named[name], each) if name in named else each
+            named[name] = merge(named[name], each) if name in named else each
         return list(named.values())
     return over
 
@@ -138,13 +138,13 @@ def _service(obj: JSONObject, used: Sequence[JSONObject]) -> JSONObject:
     changes = {**predictor, "containers": [{**mapping(predictor, "model"), "name": "kserve-container"}]}
     if "workerSpec" not in predictor:
         runtime = {name: each for name, each in runtime.items() if name != "workerSpec"}
-    return {**obj, "spec": {**spec, "predictor": _merge(runtime, changes)}}
+    return {**obj, "spec": {**spec, "predictor": merge(runtime, changes)}}
 
 
 def _llm_service(obj: JSONObject, used: Sequence[JSONObject]) -> JSONObject:
     spec: JSONObject = {}
     for each in (*used, obj):
-        spec = _merge(spec, mapping(each, "spec"))
+        spec = merge(spec, mapping(each, "spec"))
     return {**obj, "spec": spec}
 
 

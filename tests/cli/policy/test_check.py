@@ -222,6 +222,12 @@ class TestCheck:
         ]
         assert costs == [("limited", 10, False), ("limited", 12, True)]
 
+    def test_a_name_with_a_placeholder_is_to_be_filled_in(self, write: Write) -> None:
+        folder = write(p=LIMITED.replace("limited}", "'{{ .Release.Name }}'}"))
+        done = draguard("policy", "check", str(folder / "p.yaml"))
+        assert done.code == 1
+        assert "help: fill in the placeholder first, for example with helm template or envsubst" in done.out
+
     def test_unreadable_files_are_findings(self, write: Write) -> None:
         folder = write(p=LIMITED, q="apiVersion: [")
         assert draguard("policy", "check", folder).code == 1

@@ -48,7 +48,7 @@ class Checker:
         self._watched: list[tuple[str, Expression, int]] = []
         self._shared: set[Expression] = set()
         self._copies = 1
-        self._has_aggregates = False
+        self._is_exempt = False
 
     def check(self, root: Expression) -> list[tuple[str, Expression, int]]:
         """Checks an expression; writes types, resolved names and overloads into its nodes.
@@ -64,8 +64,6 @@ class Checker:
         closed = self._inference.closed([node.type for node in self._open])
         for node, type_ in zip(self._open, closed, strict=True):
             node.type = type_
-        if self._has_aggregates and "" in self._scope.validators:
-            self._watched.append(("", root, 1))
         return self._watched
 
     def _check(self, node: Expression) -> Type:
@@ -82,6 +80,14 @@ class Checker:
                 self._check(node.original)
             self._copies //= 2
         return node.original.type
+
+    def _watch(self, function: str, node: Expression) -> None:
+        if function in self._scope.validators:
+            self._watched.append((function, node, self._copies))
+
+    def _watch_aggregate(self, node: Expression, elements: Sequence[object]) -> None:
+        if len(elements) > 1 and not self._is_exempt:
+            self._watch("", node)
 
     def _report(self, node: Expression, code: str, *arguments: object) -> None:
         self._issues.report(node.offset, code, *arguments)
@@ -182,6 +188,8 @@ class Checker:
             node.overloads = tuple(self._scope.functions.get(node.function, ()))
             type_ = self._field(node, node.arguments[0], field.value, optional=True)
             return self._inference.substitute(type_)
+        is_exempt = self._is_exempt
+        self._is_exempt = is_exempt or node.function == "format"  # whose arguments may be mixed (cel-go validator.go)
         for argument in node.arguments:
             self._check(argument)
         if node.target is not None:
@@ -192,6 +200,7 @@ class Checker:
                 node.function, node.target = function, None
         if node.target is not None:
             self._check(node.target)
+        self._is_exempt = is_exempt
         function = self._function(node.function)
         if function is None:
             return self._undeclared(node, node.function)
@@ -206,8 +215,7 @@ class Checker:
         return next((each for each in self._scope.candidates(name) if each in functions), None)
 
     def _overload(self, node: ast.Call) -> Type:
-        if node.function in self._scope.validators:
-            self._watched.append((node.function, node, self._copies))
+        self._watch(node.function, node)
         if node.function in {"_&&_", "_||_"}:
             are_bools = [self._must_be(argument, types.BOOL) for argument in node.arguments]
             return types.BOOL if all(are_bools) else types.ERROR
@@ -237,7 +245,7 @@ class Checker:
 
     # -- literals of lists, maps and structs
     def _list(self, node: ast.ListExpression) -> Type:
-        self._has_aggregates = self._has_aggregates or len(node.elements) > 1
+        self._watch_aggregate(node, node.elements)
         joined: Type | None = None
         for index, element in enumerate(node.elements):
             type_ = self._check(element)
@@ -247,7 +255,7 @@ class Checker:
         return types.list_of(joined or self._inference.fresh())
 
     def _map(self, node: ast.MapExpression) -> Type:
-        self._has_aggregates = self._has_aggregates or len(node.entries) > 1
+        self._watch_aggregate(node, node.entries)
         key_type: Type | None = None
         value_type: Type | None = None
         for entry in node.entries:

@@ -61,8 +61,8 @@ class Validator(NamedTuple):
 
     Args:
         check: Takes a node and reports its errors.
-        function: The function whose every call is checked; empty for a check of a whole expression in which a list or
-            map of several elements is written out.
+        function: The function whose every call is checked; empty for a check of each list and map of several elements
+            that is written out.
     """
 
     check: Callable[[Expression, Issues], None]

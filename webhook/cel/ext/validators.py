@@ -38,34 +38,12 @@ def _nothing(value: Value) -> NoReturn:
     raise EvaluationError(f"not for {value}")
 
 
-_EXEMPT: Final = frozenset({"format", "cel.@block"})
-
-
-def _check_aggregates(root: Expression, issues: Issues) -> None:
-    stack = [(root, 1)]
-    aggregates: list[tuple[ast.ListExpression | ast.MapExpression, int]] = []
-    shared = set()
-    while stack:
-        node, copies = stack.pop()
-        if isinstance(node, ast.Call) and node.function in _EXEMPT:
-            continue
-        if isinstance(node, ast.ListExpression | ast.MapExpression):
-            aggregates.append((node, copies))
-        elif isinstance(node, ast.Shared):
-            if node in shared:
-                continue
-            shared.add(node)
-            copies *= 2
-        stack.extend((child, copies) for child in node.children())
-    for each, issues.copies in sorted(aggregates, key=lambda found: isinstance(found[0], ast.MapExpression)):
-        _check_aggregate(each, issues)
-
-
-def _check_aggregate(node: ast.ListExpression | ast.MapExpression, issues: Issues) -> None:
+def _check_aggregate(node: Expression, issues: Issues) -> None:
     """Reports the first element that differs from those before it, or all keys and values that do."""
+    rows: list[list[tuple[Expression, bool]]] = []
     if isinstance(node, ast.ListExpression):
         rows = [[(each, index in node.optional)] for index, each in enumerate(node.elements)]
-    else:
+    elif isinstance(node, ast.MapExpression):
         rows = [[(entry.key, False), (entry.value, entry.optional)] for entry in node.entries]
     expected: list[Type] = []
     for row in rows:
@@ -78,7 +56,7 @@ def _check_aggregate(node: ast.ListExpression | ast.MapExpression, issues: Issue
             return
 
 
-homogeneous_aggregates: Final = Validator(_check_aggregates)
+homogeneous_aggregates: Final = Validator(_check_aggregate)
 """All elements of a list, all keys and all values of a map must be of one type, save in arguments of `format`."""
 
 EXTENDED_VALIDATIONS: Final = Library(

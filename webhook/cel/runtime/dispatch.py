@@ -164,33 +164,15 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
 
     count = count_texts if builds_texts else count_built
 
-    def unary(meter: Meter, value: Value) -> Value:
-        cls = type(value)
+    def call(meter: Meter, *arguments: Value) -> Value:
+        key = type(arguments[0]) if arity == 1 else tuple(map(type, arguments))
         try:
-            result = (known.get(cls) or find(cls, value))(value)
+            result = (known.get(key) or find(key, *arguments))(*arguments)
         except EvaluationError:
             return caught()
         return count(meter, result) if builds else result
 
-    def binary(meter: Meter, first: Value, second: Value) -> Value:
-        classes = type(first), type(second)
-        try:
-            result = (known.get(classes) or find(classes, first, second))(first, second)
-        except EvaluationError:
-            return caught()
-        return count(meter, result) if builds else result
-
-    def other(meter: Meter, *arguments: Value) -> Value:
-        classes = tuple(map(type, arguments))
-        try:
-            result = (known.get(classes) or find(classes, *arguments))(*arguments)
-        except EvaluationError:
-            return caught()
-        return count(meter, result) if builds else result
-
-    if arity == 1:
-        return unary
-    return binary if arity == 2 else other  # noqa: PLR2004 - the most frequent arities
+    return call
 
 
 def charge(function: str, overloads: Sequence[Overload], scope: Scope) -> CostFunction | None:

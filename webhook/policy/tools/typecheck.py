@@ -97,7 +97,7 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
 
 
 def _unread(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]:
-    """Find fields that no version of a kind has, and tests for those that its usual version has elsewhere only.
+    """Find fields that no version of a kind has, and those that its usual version has elsewhere only.
 
     This concerns rules for any version, where no types are stated: a test takes such fields for absent.
     """
@@ -110,17 +110,19 @@ def _unread(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]
     for (path, offset, name, is_tested), places in _missing(matched, policy, kinds, release).items():
         usual = next((each for each in places if each.version == kinds.versions(each)[0]), None)
         place, hint = places[usual] if usual else ("", "")
+        rule, effect = "mistyped", ": a test for it is always false" if is_tested else ""
         having = {each.kind for each in {*matched} - {*places}}
         if is_alone and len(places) == len(matched):
             of = " or ".join(dict.fromkeys(each.kind for each in matched))
-            message = f"no version of {of} has {name} there{': a test for it is always false' if is_tested else ''}"
-        elif is_tested and usual and place and place not in words and usual.kind in having:
-            message = f"a {usual.kind} of {usual.api_version} never has {name} there: a test for it is always false"
+            message = f"no version of {of} has {name} there{effect}"
+        elif usual and place and place not in words and usual.kind in having:
+            rule, effect = (rule, effect) if is_tested else ("fails-on-valid", f": no such key: {name}")
+            message = f"a {usual.kind} of {usual.api_version} never has {name} there{effect}"
         else:
             continue
         if path not in reported:
             reported.add(path)
-            yield warning("mistyped", path, message, f"read {place}.{name}" if place else hint, offset)
+            yield warning(rule, path, message, f"read {place}.{name}" if place else hint, offset)
 
 
 def _missing(
