@@ -294,7 +294,7 @@ def manifest(obj: JSONObject, template: Any) -> JSONObject:
 def is_held(value: Any) -> bool:
     """Tell whether a value in an object is a manifest itself, which a tool applies, perhaps with a name of its own."""
     return (
-        isinstance(value, dict) and {"apiVersion", "kind"} < value.keys() and not {"metadata", "spec"}.isdisjoint(value)
+        isinstance(value, dict) and {"apiVersion", "kind"} < value.keys() and bool({"metadata", "spec"} & value.keys())
     )
 
 
