@@ -19,7 +19,7 @@ from webhook.admission.responses import MAX_CAUSES
 from webhook.api.judgement import ENOUGH, judge, judge_admitted
 from webhook.inventory import Inventory
 from webhook.problem import SHOWN, cut
-from webhook.references import Context
+from webhook.references.rules import Context
 from webhook.references.selecting import selectors_of
 from webhook.release import Release
 

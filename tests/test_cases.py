@@ -18,7 +18,7 @@ from webhook import validate
 from webhook.documents import Document, parse
 from webhook.explain.places import kinds, rules
 from webhook.explain.text import Example, example
-from webhook.references import every_rule
+from webhook.references.lookup import every_rule
 
 RULES = rules(kinds(), None)
 EXAMPLES = {name: shown for name in RULES if (shown := example(name))}

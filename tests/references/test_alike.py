@@ -16,8 +16,8 @@ from webhook.explain.text import example
 from webhook.inventory import CLAIMS, Inventory
 from webhook.objects import JSONObject
 from webhook.problem import value_at
-from webhook.references import Context, ReferenceFindings, every_rule
-from webhook.references.rules import Alike, pod_view
+from webhook.references.lookup import every_rule
+from webhook.references.rules import Alike, Context, ReferenceFindings, pod_view
 
 
 def claim(name: str, **asks: Any) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from tests.command import draguard, findings
 from tests.rows import each_row, each_row_beside
 from tests.simulation.clusters import claim, devices, drawing, node, ran
 from tests.simulation.clusters import device_class as drawn_class
-from webhook.references import every_rule, lookup
+from webhook.references import lookup
+from webhook.references.lookup import every_rule
 
 
 def device_class(*expressions: str) -> str:

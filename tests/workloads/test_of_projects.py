@@ -15,8 +15,9 @@ from webhook.documents.dump import dump
 from webhook.engine.manifests import review
 from webhook.problem import Problem, value_at
 from webhook.simulation.workloads import stand_ins
-from webhook.workloads import Templates, pods_in
+from webhook.workloads import pods_in
 from webhook.workloads.locations import LOCATIONS, PARTIAL, TEMPLATES, Place, every_object
+from webhook.workloads.runtimes import Templates
 
 CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
 SPEC: dict[str, Any] = {

@@ -181,7 +181,9 @@ class Judge:
         version, kind = obj.get("apiVersion"), obj.get("kind")
         if (served := find(version, kind)) or not isinstance(version, str) or "." not in version:
             return served
-        from webhook.workloads import claims_in, lost, pods_in, used_by  # most objects are of Kubernetes itself
+        from webhook.workloads import pods_in  # most objects are of Kubernetes itself
+        from webhook.workloads.projects import claims_in, lost
+        from webhook.workloads.runtimes import used_by
 
         is_about_claims = (
             any(claims_in(obj))

@@ -26,8 +26,17 @@ from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
-from webhook.references import Context, ReferenceFindings, apply_rules
-from webhook.references.rules import RULES, SELECTING, WEBHOOKS, Lookup, pod_view, view_of
+from webhook.references.lookup import apply_rules
+from webhook.references.rules import (
+    RULES,
+    SELECTING,
+    WEBHOOKS,
+    Context,
+    Lookup,
+    ReferenceFindings,
+    pod_view,
+    view_of,
+)
 from webhook.release import Release
 from webhook.report.model import Report
 from webhook.report.text import counted
@@ -35,7 +44,9 @@ from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 
 if TYPE_CHECKING:
     from webhook.inventory.resources import ExtendedResources
-    from webhook.workloads import Locations, ManifestIn, Templates
+    from webhook.workloads import Locations
+    from webhook.workloads.locations import ManifestIn
+    from webhook.workloads.runtimes import Templates
 
 _DECISIVE: Final = frozenset({Path(), Path(("apiVersion",)), Path(("metadata",)), Path(("metadata", "namespace"))})
 """With an error there, it is not known what the object refers to."""
@@ -313,7 +324,9 @@ class References:
         """Tell whether an object of another project holds claims or makes pods; record the names that pods may use."""
         if find(obj.get("apiVersion"), obj.get("kind")):
             return False
-        from webhook.workloads import claims_in, made_templates, pods_in, used_by  # few objects need it
+        from webhook.workloads import pods_in  # few objects need it
+        from webhook.workloads.projects import claims_in, made_templates
+        from webhook.workloads.runtimes import used_by
 
         for name in made_templates(obj):
             self._note(file, "ResourceClaimTemplate", name, namespace_of(obj))
@@ -326,7 +339,7 @@ class References:
 
     @cached_property
     def _templates(self) -> Templates:
-        from webhook.workloads import Templates  # most objects are of Kubernetes itself
+        from webhook.workloads.runtimes import Templates  # most objects are of Kubernetes itself
 
         return Templates()
 
@@ -409,7 +422,8 @@ class References:
         A template without a namespace is used in others. If no user is known, it is the one that has most of what the
         template names.
         """
-        from webhook.workloads import is_cluster_scoped, pods_in  # most objects are of Kubernetes itself
+        from webhook.workloads import pods_in  # most objects are of Kubernetes itself
+        from webhook.workloads.runtimes import is_cluster_scoped
 
         if not is_cluster_scoped(obj):
             return ("",)
@@ -534,7 +548,8 @@ def _views(
             view, kind, steps = viewed
             yield view, kind, lambda path: Path((*steps, *path))
         return
-    from webhook.workloads import claims_in, pods_in  # most objects are of Kubernetes itself
+    from webhook.workloads import pods_in  # most objects are of Kubernetes itself
+    from webhook.workloads.projects import claims_in
 
     for part in claims_in(obj):
         yield newest(part.manifest), identity(part.manifest).kind, part.place

@@ -57,7 +57,7 @@ from webhook.simulation.workloads import (
 )
 from webhook.spelling import did_you_mean, nearest
 from webhook.usage import UsageError
-from webhook.workloads import Templates
+from webhook.workloads.runtimes import Templates
 
 
 def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:

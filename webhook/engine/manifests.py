@@ -174,7 +174,8 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
 
     The API server accepts the object, and refuses the pods later. A value that only looks like a pod gets a warning.
     """
-    from webhook.workloads import claims_in, lost, pods_in  # most objects are of Kubernetes itself
+    from webhook.workloads import pods_in  # most objects are of Kubernetes itself
+    from webhook.workloads.projects import claims_in, lost
 
     problems = list(lost(obj))
     for part in claims_in(obj):

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT, OF_EVALUATION, OF_POLICIES, OF_SUITES, OF_UPDATES
-from webhook.references import RULES, every_rule
+from webhook.references.lookup import FIRST, every_rule, rules_of
 
 
 def is_rule(name: str) -> bool:
@@ -44,7 +44,7 @@ def _groups() -> Iterator[tuple[str, Collection[str]]]:
     yield "others", {"admin-access", "admin-access-of-template", "admin-access-allocated"}
     yield "check", OF_POLICIES
     yield "test", OF_SUITES
-    yield "others", RULES
+    yield "others", {each.name for module in FIRST for each in rules_of(module)}
     yield "", {**EVERY_OBJECT, **EVERY_FIELD}
     from webhook.explain.places import names_of_types, rules_of_policies  # see the module
 

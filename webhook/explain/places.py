@@ -10,7 +10,7 @@ from typing import Any
 from webhook.api.versions import SERVED, VERSIONS, Served
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
 from webhook.records import NamedTuple
-from webhook.references import every_rule
+from webhook.references.lookup import every_rule
 from webhook.release import Release
 from webhook.schema import Declared, Field, Many, Map, Nested, Parsed, Struct, declared
 

@@ -18,7 +18,7 @@ from webhook.explain.components import API_SERVER, LONGEST, answers_in
 from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules, unjudged, within
 from webhook.explain.text import counterpart, example, gated, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
-from webhook.references import every_rule
+from webhook.references.lookup import every_rule
 from webhook.release import Release, span
 from webhook.spelling import either, nearest
 

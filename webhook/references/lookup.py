@@ -28,10 +28,10 @@ _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
 """The modules with rules about the other kinds, which a claim or class does not need."""
 _OF_FIELDS: Final = {"capacity": "capacities", "tolerations": "taints", "selectors": "selectors"}
 """The modules with rules about fields that few requests have."""
-_FIRST: Final = ("claims", "parameters")
-"""The modules that are imported with this package: they import little else."""
+FIRST: Final = ("claims", "parameters")
+"""The modules of most rules about claims: they import little else."""
 _ORDER: Final = (
-    *(*_FIRST, "capacities", "taints"),  # the last two, and the last of all, import the allocator
+    *(*FIRST, "capacities", "taints"),  # the last two, and the last of all, import the allocator
     *("slices", "pods", "roles", "quotas", "webhooks"),
     "selectors",  # imports the CEL engine, which most objects do not need
     "devices",
@@ -96,7 +96,7 @@ def _rules_for(obj: JSONObject, kind: str, context: Context) -> Sequence[Referen
 
 @cache
 def _rules_in(modules: Sequence[str], kind: str, has_devices: bool) -> Sequence[ReferenceRule]:  # noqa: FBT001 - quicker so
-    every = [each for module in dict.fromkeys((*_FIRST, *modules)) for each in rules_of(module)]
+    every = [each for module in dict.fromkeys((*FIRST, *modules)) for each in rules_of(module)]
     applying = [each for each in every if not (each.without_devices if has_devices else each.beside_devices)]
     return [each for each in applying if kind in each.kinds]
 

@@ -15,7 +15,7 @@ from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, owner_reference
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.simulation.cluster import UNSCHEDULABLE, blocking
-from webhook.workloads import Templates
+from webhook.workloads.runtimes import Templates, is_template
 
 _TOLERATED: Final = (
     {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
@@ -43,7 +43,7 @@ def stand_ins(obj: JSONObject, templates: Templates) -> tuple[list[JSONObject], 
     """
     if find(obj.get("apiVersion"), obj.get("kind")):
         return [], ()
-    from webhook.workloads import is_template, pods_in  # most objects are of Kubernetes itself
+    from webhook.workloads import pods_in  # most objects are of Kubernetes itself
 
     if is_template(obj):
         return [], ()

@@ -61,7 +61,7 @@ def _check(option: str, name: str, known: Collection[str]) -> None:
 def _listed() -> Iterator[str]:
     """List every rule about objects: whether CEL can express it, and if not, why."""
     from webhook.explain.places import kinds, rules  # collecting all rules takes long
-    from webhook.references import every_rule
+    from webhook.references.lookup import every_rule
 
     known = checks()
     width = max(map(len, known))
