@@ -228,7 +228,7 @@ def device_gone(cluster: Stored) -> Iterator[Found]:
         if state_of(claim, cluster):
             continue
         results = (AllocatedDevice(claim, each) for each in results_of(claim))
-        if gone := [str(each) for each in results if _is_gone(each, cluster)]:
+        if gone := [str(each) for each in results if is_gone(each, cluster)]:
             pods = listed(name_of(pod) for pod in cluster.running(claim))
             message = f"it holds {listed(gone)}, which no slice publishes any more"
             message += f"; used by pod {pods}" if pods else ""
@@ -236,7 +236,8 @@ def device_gone(cluster: Stored) -> Iterator[Found]:
             yield Found(claim, message, hint, _RESULTS)
 
 
-def _is_gone(result: AllocatedDevice, cluster: Stored) -> bool:
+def is_gone(result: AllocatedDevice, cluster: Stored) -> bool:
+    """Tell whether a device is published no more; not if slices of its pool are missing, or its driver is silent."""
     if result.pool in cluster.incomplete:
         return False
     driver, pool = result.pool
