@@ -15,7 +15,7 @@ from tests.structured import changed, of_kind, resource_slice
 from webhook.check.cluster import cluster_documents
 from webhook.inventory import Inventory, MalformedError
 from webhook.inventory.affinity import as_int64, term_selects, unmatched
-from webhook.inventory.claims import Blocked, claims_of
+from webhook.inventory.claims import SHARING, Blocked, claims_of
 from webhook.inventory.plugins import plugins, trouble_of
 from webhook.objects import JSONObject, free_of_nulls
 from webhook.report.model import Report
@@ -197,7 +197,8 @@ def test_a_claim_from_a_template_belongs_to_the_pod_or_its_group(
     owner: dict[str, Any], *, groups: bool, blocked: str
 ) -> None:
     metadata = {"name": "c", "namespace": "default", "ownerReferences": [owner]}
-    found = claims_of(POD, Inventory([{**of_kind("ResourceClaim", {}, "v1"), "metadata": metadata}]), groups=groups)
+    inventory = Inventory([{**of_kind("ResourceClaim", {}, "v1"), "metadata": metadata}])
+    found = claims_of(POD, inventory, [SHARING] if groups else [])
     reason = f"ResourceClaim default/c was not created for Pod default/p ({blocked})"
     assert (found.reason if isinstance(found, Blocked) else "") == (reason if blocked else "")
 

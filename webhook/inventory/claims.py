@@ -5,7 +5,7 @@ Follows ``resourceclaim/claim.go`` (Name, IsForPod) and the controller that make
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any, Final
 
 from webhook.api.templates import source
@@ -89,15 +89,21 @@ class Blocked(NamedTuple):
     note: str = ""
 
 
-def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool, is_trial: bool = False) -> list[Use] | Blocked:
+SHARING: Final = "DRAWorkloadResourceClaims"
+"""The feature gate with which pods of a PodGroup share its claims."""
+
+
+def claims_of(
+    pod: JSONObject, inventory: Inventory, gates: Container[str], *, is_trial: bool = False
+) -> list[Use] | Blocked:
     """Find the claims of a pod; generate those from templates, as the controller does.
 
     Args:
         inventory: The claims and templates; generated claims are added, unless it is a trial.
-        groups: Whether PodGroups can have claims (DRAWorkloadResourceClaims).
+        gates: The feature gates that are on.
     """
     namespace, me = namespace_of(pod), Consumer(POD, name_of(pod), uid_of(pod))
-    group_name = text(pod, "spec", "schedulingGroup", "podGroupName") if groups else ""
+    group_name = text(pod, "spec", "schedulingGroup", "podGroupName") if SHARING in gates else ""
     group = inventory.find("PodGroup", group_name, namespace) if group_name else None
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
     of_group = [[text(each, field) for field in fields] for each in items(group, "spec", "resourceClaims")]

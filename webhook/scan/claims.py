@@ -219,7 +219,8 @@ def device_gone(cluster: Stored) -> Iterator[Found]:
     """A claim holds a device that no slice publishes any more.
 
     The device was removed or repartitioned while it was in use. Its pods keep running as long as they do not restart.
-    Pools of which slices are missing are left out, and so are drivers that do not run on the node.
+    Pools of which slices are missing are left out, and so are drivers that do not run on the node, and network
+    interfaces that are in their pod by the claim's status: some drivers, such as DraNet, do not publish these.
     """
     inventory = cluster.inventory
     if not inventory.knows("ResourceSlice") or inventory.has_unread("ResourceSlice"):
@@ -241,6 +242,8 @@ def is_gone(result: AllocatedDevice, cluster: Stored) -> bool:
     if result.pool in cluster.incomplete:
         return False
     driver, pool = result.pool
+    if _is_in_pod(result.claim, (driver, pool, result.device)):
+        return False
     nodes = {pool, *(text(pod, "spec", "nodeName") for pod in cluster.running(result.claim))}
     if result.pool not in cluster.catalog.current and any((driver, node) in silent(cluster) for node in nodes):
         return False
@@ -408,6 +411,11 @@ def bad_conditions(claim: JSONObject) -> Iterator[tuple[tuple[str, str, str], st
         bad = next((one for one in items(each, "conditions") if _is_bad(one, awaited)), None)
         words = " ".join(filter(None, (text(bad, part) for part in ("reason", "message"))))
         yield device_of(each), f"condition {text(bad, 'type')} is {text(bad, 'status')}: {words}" if bad else ""
+
+
+def _is_in_pod(claim: JSONObject, place: tuple[str, str, str]) -> bool:
+    """Tell whether a device is a network interface that its driver has given to a pod, as the claim's status says."""
+    return any(device_of(each) == place and mapping(each, "networkData") for each in items(claim, "status", "devices"))
 
 
 def _is_bad(condition: JSONObject, awaited: Collection[str]) -> bool:

@@ -18,6 +18,7 @@ from webhook.deviceselectors.parts import drivers_of
 from webhook.engine.prescheduled import REQUIRED_TERMS
 from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import (
+    SHARING,
     Blocked,
     DeviceID,
     allocation_of,
@@ -68,7 +69,7 @@ def _advice_untried(
     pod, done = deepcopy(placement.pod), []
     for entry in items(pod, "spec", "resourceClaims"):
         done += _with_source(entry, namespace_of(pod), inventory)
-    uses = claims_of(pod, inventory, groups=False, is_trial=True)
+    uses = claims_of(pod, inventory, scheduler.cluster.settings.gates, is_trial=True)
     if isinstance(uses, Blocked):
         return _NOTHING
     for place, use in enumerate(uses):
@@ -138,8 +139,6 @@ NOT_SIMULATED: Final = (
 )
 _WAITING: Final = "waiting for binding conditions"
 """The reason of nodes that suit a pod whose devices are not ready yet."""
-_SHARING: Final = "DRAWorkloadResourceClaims"
-"""The feature gate with which pods of a PodGroup share its claims."""
 _MISTAKEN: Final = 34
 """The release whose allocator mistakes a request's devices for others (CmpRequestOverCapacity in allocateDevice)."""
 
@@ -290,8 +289,8 @@ class Answers:
             used.append(f"gang scheduling of PodGroup {group}")
         stated = items(spec, "resourceClaims")
         shared = [text(each, "name") for each in items(found, "spec", "resourceClaims") if each in stated]
-        if shared and _SHARING not in settings.gates:
-            yield f"it shares claim {', '.join(shared)} of PodGroup {group} only with the feature gate {_SHARING}"
+        if shared and SHARING not in settings.gates:
+            yield f"it shares claim {', '.join(shared)} of PodGroup {group} only with the feature gate {SHARING}"
         if self._may_preempt(placement):
             used.append("preemption")
         if used:

@@ -709,7 +709,7 @@ def of_cluster(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup], erro
         return
     for what, about, settings in _schedulers(cluster, groups):
         with suppress(ValueError):  # no allocator supports the gates
-            yield _change(cluster, what, about, partial(cluster.variant, settings))
+            yield _change(cluster, what, about, settings)
     if pools := completed(cluster):
         slices = [each for several in pools.values() for each in several]
         names = ", ".join(some_of(["/".join(each) for each in pools], 3, "…"))
@@ -717,22 +717,30 @@ def of_cluster(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup], erro
         what = f"pool {names}" if len(pools) == 1 else f"{len(pools)} pools ({names})"
         devices = f" with {count} devices" if count > 1 else ""
         what = f"once {what}{devices} {'is' if len(pools) == 1 else 'are'} complete"
-        yield _change(cluster, what, "pools", partial(_with, cluster, slices))
+        yield _change(cluster, what, "pools", ResourceSlice=_with(cluster, slices))
     for device_class, what in _of_classes(cluster, needs, groups, error):
-        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))._replace(objects=[device_class])
+        classes = _with(cluster, [device_class])
+        yield _change(cluster, what, what, DeviceClass=classes)._replace(objects=[device_class])
     taints = frozenset().union(*taints_of(each for group in groups for each in group.requests))
     for rule in () if cluster.settings.taint_rules_ignored else cluster.rules_of(taints)[:3]:
         what = f"once DeviceTaintRule {name_of(rule)} is deleted"
-        yield _change(cluster, what, what, partial(_without_rule, cluster, rule))
+        left = [each for each in cluster.inventory.all("DeviceTaintRule") if each is not rule]
+        yield _change(cluster, what, what, DeviceTaintRule=left)
 
 
-def _change(cluster: Cluster, what: str, about: str, make: Callable[[], Cluster]) -> Change:
+def _change(
+    cluster: Cluster, what: str, about: str, settings: Settings | None = None, **others: list[JSONObject]
+) -> Change:
     """Return a change with the cluster that it leads to, which is kept for other pods.
+
+    Args:
+        settings: The settings of that cluster, if they differ.
+        others: Its objects of a kind, if they differ.
 
     Raises:
         ValueError: There is none.
     """
-    made = cluster.variants.pop(what, None) or make()
+    made = cluster.variants.pop(what, None) or cluster.variant(settings or cluster.settings, **others)
     if len(cluster.variants) >= _VARIANTS_MAX:
         del cluster.variants[next(iter(cluster.variants))]
     cluster.variants[what] = made
@@ -794,17 +802,10 @@ def _selecting(device_class: JSONObject, expressions: Iterable[str]) -> JSONObje
     return {**device_class, "spec": {**mapping(device_class, "spec"), "selectors": selectors}}
 
 
-def _with(cluster: Cluster, objects: Sequence[JSONObject]) -> Cluster:
-    """Make a cluster with other objects of a kind in place of those of the same names."""
-    kind, better = text(objects[0], "kind"), {name_of(each): each for each in objects}
-    every = [better.get(name_of(each), each) for each in cluster.inventory.all(kind)]
-    return cluster.variant(cluster.settings, **{kind: every})
-
-
-def _without_rule(cluster: Cluster, rule: JSONObject) -> Cluster:
-    """Make a cluster without a DeviceTaintRule."""
-    left = [each for each in cluster.inventory.all("DeviceTaintRule") if each is not rule]
-    return cluster.variant(cluster.settings, DeviceTaintRule=left)
+def _with(cluster: Cluster, objects: Sequence[JSONObject]) -> list[JSONObject]:
+    """Return the objects of a kind, with some others in place of those of the same names."""
+    better = {name_of(each): each for each in objects}
+    return [better.get(name_of(each), each) for each in cluster.inventory.all(text(objects[0], "kind"))]
 
 
 def completed(cluster: Cluster) -> dict[PoolId, list[JSONObject]]:

@@ -494,7 +494,7 @@ class Cluster:
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
                 demand = Demand.of(pod)
                 if self.node_allocatable is not None:
-                    uses = claims_of(pod, inventory, groups=False)
+                    uses = claims_of(pod, inventory, settings.gates)
                     if not isinstance(uses, Blocked):
                         taken = self.node_allocatable.taken(pod, [use.claim for use in uses])
                         demand = demand.with_more(total(taken))
@@ -505,7 +505,8 @@ class Cluster:
         kinds = ("DeviceClass", "ResourceSlice", "DeviceTaintRule")
         classes, slices, rules = (others[kind] if kind in others else self.inventory.all(kind) for kind in kinds)
         self.settings = settings
-        self.waits = {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= settings.gates
+        features = Features.of(settings.gates, settings.release)
+        self.waits = features.DeviceBindingAndStatus
         """Whether the scheduler waits for conditions of devices."""
         self.timestamp = written(self.now) if self.waits else ""
         """The time at which the scheduler allocates, as it writes it; empty if it does not."""
@@ -520,7 +521,7 @@ class Cluster:
             classes,
             self._catalog,
             filter(allocation_of, self.inventory.all("ResourceClaim")),
-            features=Features.of(settings.gates, settings.release),
+            features=features,
             release=settings.release,
             patch=settings.patch,
             with_lists="DRAListTypeAttributes" in settings.gates,

@@ -367,8 +367,7 @@ class Scheduler:
         if gates := items(pod, "spec", "schedulingGates"):
             names = ", ".join(text(each, "name") for each in gates)
             return Placement(pod, None, GATED, reason=f"it has scheduling gates: {names}")
-        groups = "DRAWorkloadResourceClaims" in cluster.settings.gates
-        uses = claims_of(pod, cluster.inventory, groups=groups)
+        uses = claims_of(pod, cluster.inventory, cluster.settings.gates)
         if isinstance(uses, Blocked):
             entries, known, namespace = items(pod, "spec", "resourceClaims"), cluster.refused, namespace_of(pod)
             named = (f"{namespace}/{source(each, 'resourceClaimName')}" for each in entries)
@@ -450,7 +449,7 @@ class Scheduler:
 
     def _placed(self, pod: JSONObject, node: str) -> Placement:
         """Return the placement of a pod that already has a node: from the scheduler, or without it."""
-        found = claims_of(pod, self.cluster.inventory, groups=False)
+        found = claims_of(pod, self.cluster.inventory, self.cluster.settings.gates)
         uses = [] if isinstance(found, Blocked) else found
         claims = tuple(use.claim for use in uses)
         runs = text(pod, "status", "phase") == "Running"

@@ -9,7 +9,7 @@ from webhook.api.dra.resourceclaim import admin_label
 from webhook.api.templates import source
 from webhook.engine.manifests import review
 from webhook.hints.names import listed
-from webhook.inventory import controller_of
+from webhook.inventory import controller_of, has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, named
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
@@ -27,7 +27,7 @@ _USERS_MAX: Final = 3
 
 def uses(scene: Scene, pod: JSONObject) -> list[Use] | Blocked:
     """Return the claims of a pod as the scheduler finds them."""
-    return claims_of(pod, scene.inventory, groups="DRAWorkloadResourceClaims" in scene.settings.gates)
+    return claims_of(pod, scene.inventory, scene.settings.gates)
 
 
 def blocking(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
@@ -164,7 +164,9 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
 
 def users_of(scene: Scene, claim: JSONObject) -> list[JSONObject]:
     """Return the pods that name a claim, or that it was made for, and that have not ended."""
-    return list({id(pod): pod for pod in (*scene.users(claim), *scene.running(claim))}.values())
+    owner = scene.owner(claim)
+    own = [owner] if owner and text(owner, "kind") == "Pod" and not has_ended(owner) else []
+    return list({id(pod): pod for pod in (*scene.users(claim), *scene.running(claim), *own)}.values())
 
 
 def unused(scene: Scene, claim: JSONObject) -> Cause:
