@@ -10,7 +10,6 @@ failed (cel-go interpreter/interpretable.go, runtimecost.go, common/decls/decls.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import CostLimitExceededError, EvaluationError, crash
@@ -115,47 +114,28 @@ _ANSWERING: Final = PLAIN_CLASSES - {Optional}
 """Classes whose values can be compared with any value."""
 
 
-def emit_terms(writer: Writer, node: ast.Call, *, stop: bool) -> Operand:
+def emit_terms(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
     """Writes `a && b && …` or `a || b || …`: `stop` if any term is `stop`, else the first error, else the opposite."""
-    if len(node.arguments) == 2:  # noqa: PLR2004 - the most frequent by far
-        return _emit_pair(writer, *node.arguments, stop=stop)
-    return _emit_chain(writer, node.arguments, stop=stop)
 
+    def emit(group: Sequence[Expression], is_apart: bool) -> Operand:
+        return writer.apart(lambda: emit_terms(writer, group, stop=stop)) if is_apart else writer.emit(group[0])
 
-def _emit_chain(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
-    result = writer.set(str(not stop))
-    failure = writer.set("None")
-    fails = False
-    with writer.block("while True:"):
-        for group, is_apart in writer.groups(terms):
-            term = writer.apart(partial(_emit_chain, writer, group, stop=stop)) if is_apart else writer.emit(group[0])
-            with writer.block(f"if {term.text} is {stop}:"):
-                writer.line(f"{result} = {stop}")
-                writer.line("break")
-            if term.fails or term.cls is not bool:
-                fails = True
-                writer.line(f"if {term.text} is not {not stop}: {failure} = {failure} or not_bool({term.text})")
-        if fails:
-            writer.line(f"if {failure} is not None: {result} = {failure}")
-        writer.line("break")
-    return Operand(result, bool, fails)
-
-
-def _emit_pair(writer: Writer, first: Expression, second: Expression, *, stop: bool) -> Operand:
-    one = writer.emit(first)
-    result = writer.set(one.text)
-    with writer.block(f"if {result} is not {stop}:"):
-        other = writer.emit(second)
-        writer.settle()
+    first, *others = writer.groups(terms)
+    one = emit(*first)
+    for each in others:
+        result = writer.set(one.text)
         is_certain = one.cls is bool and not one.fails
-        if is_certain and other.cls is bool:
-            writer.line(f"{result} = {other.text}")
-        else:
-            undecided = f"undecided({one.text}, {other.text})"
-            agree = f"{other.text} is {not stop}" if is_certain else f"{one.text} is {other.text} is {not stop}"
-            writer.line(f"{result} = {other.text} if {other.text} is {stop} or {agree} else {undecided}")
-    fails = one.fails or one.cls is not bool or other.fails or other.cls is not bool
-    return Operand(result, bool, fails)
+        with writer.block(f"if {result} is not {stop}:"):
+            other = emit(*each)
+            writer.settle()
+            if is_certain and other.cls is bool:
+                writer.line(f"{result} = {other.text}")
+            else:
+                undecided = f"undecided({one.text}, {other.text})"
+                agree = f"{other.text} is {not stop}" if is_certain else f"{one.text} is {other.text} is {not stop}"
+                writer.line(f"{result} = {other.text} if {other.text} is {stop} or {agree} else {undecided}")
+        one = Operand(result, bool, not is_certain or other.fails or other.cls is not bool)
+    return one
 
 
 def emit_negation(writer: Writer, argument: Expression) -> Operand:

@@ -285,8 +285,8 @@ class Generator(Writer):
 
 
 _SPECIAL: Final[dict[str, Callable[[Generator, ast.Call], Operand]]] = {
-    "_&&_": partial(calls.emit_terms, stop=False),
-    "_||_": partial(calls.emit_terms, stop=True),
+    "_&&_": lambda writer, node: calls.emit_terms(writer, node.arguments, stop=False),
+    "_||_": lambda writer, node: calls.emit_terms(writer, node.arguments, stop=True),
     "_==_": calls.emit_equality,
     "_!=_": calls.emit_equality,
     "@in": calls.emit_membership,
