@@ -144,6 +144,21 @@ def test_an_operation_that_no_rule_matches_is_a_note(operation: str, level: str)
     assert [each.problem.level for each in check_policies(given).findings] == [level]
 
 
+@each_row(
+    ("user", "hint"),
+    ("driver:plugin", ""),
+    ("driver:plug", 'did you mean "system:serviceaccount:driver:plugin"?'),
+    ("driver:pulgin", 'did you mean "system:serviceaccount:driver:plugin"?'),
+    ("driver:plugin-of-old", 'did you mean "system:serviceaccount:driver:plugin"?'),
+    ("driver:operator", ""),
+    ("kube-system:plugin", ""),
+)
+def test_users_with_almost_the_name_of_a_service_account_are_found(user: str, hint: str) -> None:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "plugin", "namespace": "driver"}}
+    policy = validating(f"request.userInfo.username != 'system:serviceaccount:{user}'", rules=[PODS])
+    assert [each.problem.hint for each in check_policies([*policy, account]).findings] == [hint] * bool(hint)
+
+
 @each_row_beside("rule", "finding")
 def test_rules_that_match_nothing_are_found(rule: dict[str, Any], finding: list[str]) -> None:
     assert found(rules=[PODS | rule]) == [tuple(finding)]

@@ -124,6 +124,7 @@ _UNRECOGNIZED: Final = {
     "$": (_DEVICE, ""),
     **dict.fromkeys("\"'", ("a string is not closed: the closing quote is missing", "")),
     ";": ("CEL has no `;`: join conditions by &&", ""),
+    "#": ("a comment in CEL begins with //", ""),
 }
 """Syntax of other languages that CEL does not have, by how it begins, with CEL's counterpart."""
 _WORDS: Final = {

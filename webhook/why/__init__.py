@@ -358,12 +358,9 @@ def _of_parts(scene: Scene, workload: JSONObject) -> Iterator[Cause]:
     """Say why an owner of another project has no pods: it waits for Kueue, or a workload that it controls has none."""
     if text(workload, "kind") in WORKLOADS:
         return
-    if waiting := _queued(scene, workload):
-        yield waiting
-        return
-    for part in scene.owned(workload):
-        for each in of_workload(scene, part)[0]:
-            yield each._replace(text=f"{ref_of(part)} {each.text}")
+    parts = ((part, each) for part in scene.owned(workload) for each in of_workload(scene, part)[0])
+    waiting = _queued(scene, workload)
+    yield from [waiting] if waiting else (each._replace(text=f"{ref_of(part)} {each.text}") for part, each in parts)
 
 
 def _lacking(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:

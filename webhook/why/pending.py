@@ -725,7 +725,11 @@ class _Pending:
             nodes = [self.scene.cluster.index[each] for each in names]
             closest = [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
             yield from sorted_as("node", self._kept_from(closest, verdicts, needs, has_devices=False))
-            yield from Lacks(self.scene, self.pod, needs, groups, self._own).causes()
+            found = list(Lacks(self.scene, self.pod, needs, groups, self._own).causes())
+            if any(each.unavailable for each in by_devices.values()):
+                there = shortened([self.scene.cluster.names[each] for each in alone])
+                found[:1] = [self._pinned(needs, there, each._replace(text=f"where {each.text}")) for each in found[:1]]
+            yield from found
 
     def _unprovided(self, needs: Needs) -> Iterator[Cause]:
         """Say which extended resources neither a node nor a class provides."""
@@ -808,11 +812,16 @@ class _Pending:
             return Cause(said, [self.pod, labels, nodes])
         what, about = self._refusal(refusal, states, needs)
         if pinned is not None:
-            said = f"{ref_of(pinned)} is allocated on {names}, and {names} {what}"
-            others = set(rejections.pods_of(pinned)) - {name_of(self.pod)}
-            is_shared = others and self._source(pinned).kind == "ResourceClaim"
-            return Cause(said, [pinned, nodes, about], (_NOT_SHARED,) if is_shared else ())
+            return self._pinned(needs, names, Cause(f"and {names} {what}", [nodes, about]))
         return Cause(f"{names}{which} {what}", [nodes, about])
+
+    def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
+        """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
+        claim = next(filter(allocation_of, needs.claims))
+        others = set(rejections.pods_of(claim)) - {name_of(self.pod)}
+        helps = (_NOT_SHARED,) if others and self._source(claim).kind == "ResourceClaim" else ()
+        said = f"{ref_of(claim)} is allocated on {names}, {cause.text}"
+        return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))
 
     def _wants_devices(self, needs: Needs) -> bool:
         return bool(needs.claims) or any(map(self.scene.cluster.extended.provides, needs.demand.requests))

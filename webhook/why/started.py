@@ -528,7 +528,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         name = text(status, "name")
         yield Cause(f"container {name} runs, and is not ready{words}", [Ref("Container", name)])
     yield from _lost(scene, pod)
-    yield from drivers.unpublished_by(scene, pod)
+    yield from (each for each in drivers.unpublished_on(scene, home_of(pod)) if each.about[0] is pod)
     for status in containers.restarted(pod):
         if status not in troubled:
             ended, name = mapping(status, "lastState", "terminated"), text(status, "name")

@@ -178,26 +178,39 @@ def _read(obj: JSONObject, path: str, steps: Steps) -> Any:
 
 def _guessed(obj: JSONObject) -> Iterator[ManifestIn]:
     """Find what looks like pods with claims, or like their claims alone, in objects of kinds that are not known."""
-    for steps, value in every_object(obj):
-        claims = value.get("resourceClaims")
-        if not isinstance(claims, list):
-            continue
+    holders = [(steps, value) for steps, value in every_object(obj) if isinstance(value.get("resourceClaims"), list)]
+    is_only = len(holders) == 1  # else it is unclear whose claims other parts use
+    uses = [steps for steps, value in every_object(obj) if items(value, "resources", "claims")] if is_only else []
+    for steps, value in holders:
         # A pod's claims are named objects, some with a claim or template, and nothing else.
+        claims = value["resourceClaims"]
         known = (isinstance(each, dict) and each.keys() <= {"name", *_SOURCES} for each in claims)
         is_like_a_pod = "containers" in value or (all(known) and not all(_SOURCES.isdisjoint(each) for each in claims))
-        if is_like_a_pod and (found := _guess(_holder(obj, steps), value, steps)):
+        beside = [each for each in uses if each[: len(steps)] != steps]
+        if is_like_a_pod and (found := _guess(obj, steps, value, beside)):
             yield found._replace(unsure=_UNKNOWN)
 
 
-def _guess(holder: JSONObject, value: JSONObject, steps: Steps) -> ManifestIn | None:
-    """Make a PodTemplate of what looks like a pod, or like its claims beside the resources of its only container."""
-    make = partial(as_template, holder, steps=steps, is_partial=True, is_known=False)
-    if "containers" in value or "resources" not in value:
-        return make(value)
-    rest = {name: each for name, each in value.items() if name != "resources"}
-    found = make({**rest, "containers": [{"name": "main", "resources": value["resources"]}]})
-    own = ("template", "spec", "containers", 0, "resources"), (*steps, "resources")
-    return found and found._replace(places=(own, *found.places))
+def _guess(obj: JSONObject, steps: Steps, value: JSONObject, beside: list[Steps]) -> ManifestIn | None:
+    """Make a PodTemplate of what looks like a pod, or like its claims beside the resources of its only container.
+
+    Args:
+        beside: The paths of further containers, which an operator adds.
+    """
+    own, rest = value.get("containers", []), value
+    if "resources" in value and "containers" not in value:
+        beside, rest = [steps, *beside], {name: each for name, each in value.items() if name != "resources"}
+    if not isinstance(own, list):
+        beside = []
+    elif beside:
+        added = [
+            {"name": f"main-{place}", "resources": value_at(obj, (*each, "resources"))}
+            for place, each in enumerate(beside)
+        ]
+        rest = {**rest, "containers": [*own, *added]}
+    found = as_template(_holder(obj, steps), rest, steps, is_partial=True, is_known=False)
+    places = [(("template", "spec", "containers", len(own) + place), each) for place, each in enumerate(beside)]
+    return found and found._replace(places=(*places, *found.places))
 
 
 def _holder(obj: JSONObject, steps: Steps) -> JSONObject:

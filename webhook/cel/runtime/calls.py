@@ -10,6 +10,7 @@ failed (cel-go interpreter/interpretable.go, runtimecost.go, common/decls/decls.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import CostLimitExceededError, EvaluationError, crash
@@ -70,7 +71,7 @@ def _emit_made(
     call = f"{made.text} = {function_of}({', '.join(('meter', *(each.text for each in operands)))})"
     if cost is None:
         writer.line(call)
-        return made
+        return writer.settled(made)
     writer.settle()  # the cost depends on sizes; after a call on a list of any values, the clock is checked soon
     known = writer.given(cost)
     arguments = f"({''.join(f'{each.text}, ' for each in operands)})"
@@ -83,7 +84,7 @@ def _emit_made(
     if is_list:
         writer.line(f"if {is_list}: mark += {SHARE}")
     writer.look()
-    return made
+    return writer.settled(made)
 
 
 def emit_choice(writer: Writer, node: ast.Call) -> Operand:
@@ -114,34 +115,54 @@ _ANSWERING: Final = PLAIN_CLASSES - {Optional}
 """Classes whose values can be compared with any value."""
 
 
-def emit_terms(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
+def emit_terms(writer: Writer, node: ast.Call, *, stop: bool) -> Operand:
     """Writes `a && b && …` or `a || b || …`: `stop` if any term is `stop`, else the first error, else the opposite."""
+    if len(node.arguments) == 2:  # noqa: PLR2004 - the most frequent by far
+        return _emit_pair(writer, *node.arguments, stop=stop)
+    return _emit_chain(writer, node.arguments, stop=stop)
 
-    def emit(group: Sequence[Expression], is_apart: bool) -> Operand:
-        return writer.apart(lambda: emit_terms(writer, group, stop=stop)) if is_apart else writer.emit(group[0])
 
-    first, *others = writer.groups(terms)
-    one = emit(*first)
-    for each in others:
-        result = writer.set(one.text)
+def _emit_chain(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
+    result = writer.set(str(not stop))
+    failure = "" if writer.gives_up else writer.set("None")
+    fails = False
+    with writer.block("while True:"):
+        for group, is_apart in writer.groups(terms):
+            term = writer.apart(partial(_emit_chain, writer, group, stop=stop)) if is_apart else writer.emit(group[0])
+            term = writer.truth(term)
+            with writer.block(f"if {term.text} is {stop}:"):
+                writer.line(f"{result} = {stop}")
+                writer.line("break")
+            if term.fails or term.cls is not bool:
+                fails = True
+                writer.line(f"if {term.text} is not {not stop}: {failure} = {failure} or not_bool({term.text})")
+        if fails:
+            writer.line(f"if {failure} is not None: {result} = {failure}")
+        writer.line("break")
+    return Operand(result, bool, fails)
+
+
+def _emit_pair(writer: Writer, first: Expression, second: Expression, *, stop: bool) -> Operand:
+    one = writer.truth(writer.emit(first))
+    result = writer.set(one.text)
+    with writer.block(f"if {result} is not {stop}:"):
+        other = writer.truth(writer.emit(second))
+        writer.settle()
         is_certain = one.cls is bool and not one.fails
-        with writer.block(f"if {result} is not {stop}:"):
-            other = emit(*each)
-            writer.settle()
-            if is_certain and other.cls is bool:
-                writer.line(f"{result} = {other.text}")
-            else:
-                undecided = f"undecided({one.text}, {other.text})"
-                agree = f"{other.text} is {not stop}" if is_certain else f"{one.text} is {other.text} is {not stop}"
-                writer.line(f"{result} = {other.text} if {other.text} is {stop} or {agree} else {undecided}")
-        one = Operand(result, bool, not is_certain or other.fails or other.cls is not bool)
-    return one
+        if is_certain and other.cls is bool:
+            writer.line(f"{result} = {other.text}")
+        else:
+            undecided = f"undecided({one.text}, {other.text})"
+            agree = f"{other.text} is {not stop}" if is_certain else f"{one.text} is {other.text} is {not stop}"
+            writer.line(f"{result} = {other.text} if {other.text} is {stop} or {agree} else {undecided}")
+    fails = one.fails or one.cls is not bool or other.fails or other.cls is not bool
+    return Operand(result, bool, fails)
 
 
 def emit_negation(writer: Writer, argument: Expression) -> Operand:
     """Writes `!a`."""
     writer.spend(1)
-    operand = writer.emit(argument)
+    operand = writer.truth(writer.emit(argument))
     text = operand.text
     if operand.cls is bool and not operand.fails:
         return Operand(writer.set(f"not {text}"), bool, fails=False)
@@ -163,10 +184,10 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
         sign = "!=" if negated else "=="
         cost = f"(({one} if {one} < {other} else {other}) + 9) // 10"
         writer.line(f"{header}left -= {cost}; {result} = {first.text} {sign} {second.text}")
-        writer.line(f"else: left, {result} = same({arguments})")
+        fails &= writer.otherwise("else:", f"left, {result} = same({arguments})", result)
     else:
         writer.line(f"left, {result} = same({arguments})")
-    return Operand(result, bool, fails)
+    return writer.settled(Operand(result, bool, fails))
 
 
 def emit_membership(writer: Writer, node: ast.Call) -> Operand:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice, product
 from typing import Any, Final
@@ -33,13 +33,13 @@ from webhook.formats import near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.grouping import by_key
 from webhook.hints.selectors import COMMENTED, comments_in
-from webhook.objects import JSONObject
+from webhook.objects import JSONObject, full_name_of
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import RULES, load, named_versions
 from webhook.policy.manifest.expressions import CompiledExpression, ExpressionFailure
-from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kinds, Resource
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, Given, Policy, ResourceRule, StatedExpression, policy_of
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
@@ -76,10 +76,17 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The fields whose values follow from the rules. Those of ``request.request…`` may be in another version, or group."""
 _PARTS: Final = {field: part for part, fields in _FIELDS.items() for field in fields}
+_USER: Final = "request.userInfo.username"
+_ACCOUNT: Final = "system:serviceaccount:"
+_OF_ACCOUNTS: Final = GroupVersionKind("", "v1", "ServiceAccount")
 
 
-def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
-    """Find comparisons of a field of the request with a constant that it never has."""
+def comparison_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] = ()) -> Iterator[Problem]:
+    """Find comparisons of a field of the request with a constant that it never has.
+
+    Args:
+        accounts: The users of the service accounts that are defined beside the policy.
+    """
     combinations = (each for rule in policy.match.rules for each in _matched(rule, kinds))
     matched = list(islice(combinations, _COMBINATIONS + 1))
     if len(matched) > _COMBINATIONS:
@@ -94,6 +101,12 @@ def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
         if not isinstance(stated.compiled, CompiledExpression):
             continue
         for field, constant in _compared(stated.compiled.checked.root, aliases):
+            if field == _USER:
+                if meant := _meant_account(constant.value, accounts):
+                    message = f"{quoted(constant.value)} is no service account among these manifests"
+                    hint = f'did you mean "{meant}"?'
+                    yield warning("impossible-value", stated.path, message, hint, stated.start + constant.offset)
+                continue
             values = values_of[_PARTS[field]]
             if None not in values and constant.value not in values:
                 known = sorted(each for each in values if each is not None)
@@ -104,6 +117,14 @@ def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
                 problem = warning("impossible-value", stated.path, message, hint, stated.start + constant.offset)
                 # Generated policies ask for the operation, whatever their rules match.
                 yield problem._replace(level=NOTE) if _PARTS[field] == "operation" and not hint else problem
+
+
+def _meant_account(user: str, accounts: Collection[str]) -> str:
+    """Return the service account with a similar name, such as a longer one; empty if there is none, or no doubt."""
+    if user in accounts or not user.startswith(_ACCOUNT):
+        return ""
+    alike = (each for each in accounts if each.startswith(user) or user.startswith(each))
+    return next(alike, "") or nearest(user, accounts)
 
 
 def _matched(rule: ResourceRule, kinds: Kinds) -> Iterator[Mapping[str, str | None]]:
@@ -143,7 +164,7 @@ def _compared(root: Expression, aliases: Mapping[str, str]) -> list[tuple[str, L
         for call in within(root)
         if isinstance(call, Call) and call.target is None
         for side, constants in _sides(call)
-        if (field := _resolved(_field(side), aliases)) in _PARTS
+        if (field := _resolved(_field(side), aliases)) in _PARTS or field == _USER
         for constant in constants
         if isinstance(constant, Literal) and isinstance(constant.value, str) and constant.value
     ]
@@ -522,6 +543,7 @@ def check_policies(
     policies = load(given, release, by_cluster=True, runtime_config=stated)
     findings = [*policies.findings, *_namespaced_params(policies)]
     costs: list[Cost] = []
+    accounts = [f"{_ACCOUNT}{full_name_of(each).replace('/', ':')}" for _, each in policies.find(_OF_ACCOUNTS, "")]
     checked = set[int]()
     for policy, wrong in _checkable(policies):
         unused = list(_unused(policy))
@@ -538,7 +560,7 @@ def check_policies(
             *unused,
             *(each for each in type_warnings(policy, policies.kinds, release) if each.path not in ignored),
             *literal_warnings(policy, policies.kinds),
-            *comparison_warnings(policy, policies.kinds),
+            *comparison_warnings(policy, policies.kinds, accounts),
         ]
         checked.add(id(policy.given))
         for _, path, _, compiled in () if wrong else policy.without_messages:
