@@ -47,10 +47,6 @@ def too_large(source: str) -> Unreadable:
     return Unreadable(source, 1, 1, f"larger than {limit}: nothing in it is judged", hint)
 
 
-_PACKED: Final = b"\x1f\x8b", b"PK\x03\x04"
-"""What gzip and zip files begin with, such as a must-gather archive."""
-
-
 def parse(
     text: bytes | str, source: str = "<text>", *, rendered: bool = False, skips: Skips | None = None
 ) -> Iterator[Piece]:
@@ -78,7 +74,8 @@ def parse(
         offset = len(data[: error.start].decode(encoding))
         message = f"not {encoding.upper()} text: {error.reason}"
         readable = Source(source, data.decode(encoding, "replace"))
-        hint = "unpack it first" if data.startswith(_PACKED) else "save the file as UTF-8"
+        is_packed = data[:2] in {b"\x1f\x8b", b"PK"}  # by gzip, as must-gather is, or zip
+        hint = "unpack it first" if is_packed else "save the file as UTF-8"
         return iter((readable.unreadable(offset, message, hint),))
 
 

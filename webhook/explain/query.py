@@ -313,8 +313,8 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 """A value, which may look like a field."""
 _NOT_DECODED: Final = re.compile(r'\b(\w+) in version "([\w./-]+)" cannot be handled as a ')
 _IN_GO: Final = re.compile(r'unknown field "([^"]+)"|Go struct field \w+\.([\w.]+) of type ')
-_OF_SCHEMA: Final = re.compile(r"at '/?([^']*)': additional properties '([^']+)'")
-"""An unknown field, as kubeconform says it."""
+_OF_SCHEMA: Final = re.compile(r"at '/?([^']*)': additional properties ((?:'[^']+'(?:, )?)+)")
+"""Unknown fields, as kubeconform says it."""
 _OF_KUBECTL: Final = re.compile(r'\bValidationError\((\w[^()]*)\): unknown field "([^"]+)"(?: in \S*\.(v\d\w*)\.)?')
 """The same, as kubectl and Helm say it by the schemas of the cluster."""
 _TYPED: Final = re.compile(r"\bfailed to create typed patch object \([^;()]*; /?([\w./-]+), Kind=(\w+)\)")
@@ -375,9 +375,10 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
 
 
 def _as_in_go(found: re.Match[str]) -> str:
-    """Say that a field is unknown as the API server does."""
-    path = re.sub(r"/[0-9]+\b", "", f"{found[1]}/{found[2]}").strip("/").replace("/", ".")
-    return f'unknown field "{path}"'
+    """Say that fields are unknown as the API server does."""
+    around = re.sub(r"/[0-9]+(?=/|\Z)", "", found[1]).replace("/", ".")
+    names = re.findall("'([^']+)'", found[2])
+    return ", ".join(f'unknown field "{".".join(filter(None, (around, name)))}"' for name in names)
 
 
 def explain_reason(reason: str) -> str:

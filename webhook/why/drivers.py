@@ -12,7 +12,6 @@ from webhook.engine.prescheduled import REQUIRED
 from webhook.explain.components import cures
 from webhook.grouping import by_key
 from webhook.hints.names import listed
-from webhook.inventory import controller_of
 from webhook.inventory.affinity import required, wants
 from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.objects import (
@@ -86,25 +85,16 @@ def absent(scene: Scene, driver: str) -> Cause:
 
 def silent_pods(scene: Scene, workload: JSONObject) -> list[JSONObject]:
     """Return, for each driver that a DaemonSet runs, the first of its pods that publishes nothing, though it should."""
-    if text(workload, "kind") != "DaemonSet":
-        return []
     return [plugin.pods[nodes[0]] for plugin, _, nodes in unpublished(scene) if plugin.workload is workload]
 
 
-def unpublished_by(scene: Scene, pod: JSONObject | None, only: str = "") -> Iterator[Cause]:
-    """Say that a driver's pod runs and publishes nothing on its node, though it should as far as other nodes tell.
-
-    Args:
-        only: The driver, if the pod has others, too.
-    """
-    if pod is None or text(controller_of(pod), "kind") != "DaemonSet":
-        return
-    for plugin, driver, nodes in unpublished(scene):
-        node = home_of(pod)
-        if node in nodes and plugin.pods[node] is pod and only in {"", driver}:
-            said = f"driver {driver} runs on {node}, and publishes no devices there"
-            about = Ref("Node", node), Ref("Driver", driver)
-            yield Cause(said, [pod, about, plugin.workload], (f"see {scene.logs(pod)}",))
+def unpublished_on(scene: Scene, node: str, driver: str = "") -> Iterator[Cause]:
+    """Say which drivers, or whether one, run on a node and publish nothing there, though they should by other nodes."""
+    for plugin, name, nodes in unpublished(scene):
+        if node in nodes and driver in {"", name}:
+            said = f"driver {name} runs on {node}, and publishes no devices there"
+            about = plugin.pods[node], Ref("Node", node), Ref("Driver", name), plugin.workload
+            yield Cause(said, about, (f"see {scene.logs(plugin.pods[node])}",))
 
 
 def down(scene: Scene, driver: str) -> Iterator[Cause]:
@@ -116,9 +106,7 @@ def down(scene: Scene, driver: str) -> Iterator[Cause]:
     for node in islice((each for each in without if _matches(found, each)), _LOOKED_AT_MAX):
         if trouble := of_plugin(scene, found, node):
             yield trouble._replace(text=f"driver {driver} publishes nothing on {name_of(node)}: {trouble.text}")
-        for pod in () if trouble else scene.owned(found):
-            if home_of(pod) == name_of(node):
-                yield from unpublished_by(scene, pod, driver)
+        yield from unpublished_on(scene, name_of(node), driver)
 
 
 def on_node(scene: Scene, driver: str, node: JSONObject) -> Cause | None:
@@ -218,7 +206,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
         if any(each in slices for each in own):
             if scene.inventory.knows("Pod") and (trouble := of_plugin(scene, workload, node)):
                 yield trouble._replace(text=f"driver {own[0]} is not running there: {trouble.text}")
-            yield from unpublished_by(scene, pods.get(name))
+            yield from (each for driver in own for each in unpublished_on(scene, name, driver))
             continue
         who = f"driver {either(own)}" if own else "its driver"
         trouble = of_plugin(scene, workload, node)

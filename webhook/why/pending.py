@@ -481,15 +481,19 @@ def helps(scene: Scene, found: Explained) -> tuple[str, ...]:
 
 _NOT_SCALED: Final = {"cluster-autoscaler": "NotTriggerScaleUp", "karpenter": "FailedScheduling"}
 """The reasons of events by which autoscalers tell that they add no node for a pod."""
+_SCALED: Final = frozenset({"TriggeredScaleUp", "Nominated"})
+"""Those by which they tell that they add one."""
 
 
-def not_scaled(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
-    """Say why autoscalers add no node for a pod, if their last event about it does."""
+def scaling(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say whether autoscalers add a node for a pod, and if not, why, as far as their last event about it tells."""
     last = {each.by: each for each in reversed(scene.events(pod))}
     for by, reason in _NOT_SCALED.items():
         if by in last and last[by].reason == reason:
             help_ = "".join(f"; {each}" for each in cures(last[by].words)[:1])
             yield Cause(f"{by} adds no node for it: {brief(last[by].words)}{help_}")
+        elif by in last and last[by].reason in _SCALED:
+            yield Cause(f"{by} adds a node for it: {brief(last[by].words)}")
 
 
 # -- gangs
@@ -725,7 +729,11 @@ class _Pending:
             nodes = [self.scene.cluster.index[each] for each in names]
             closest = [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
             yield from sorted_as("node", self._kept_from(closest, verdicts, needs, has_devices=False))
-            yield from Lacks(self.scene, self.pod, needs, groups, self._own).causes()
+            found = list(Lacks(self.scene, self.pod, needs, groups, self._own).causes())
+            if any(each.unavailable for each in by_devices.values()):
+                there = shortened([self.scene.cluster.names[each] for each in alone])
+                found[:1] = [self._pinned(needs, there, each._replace(text=f"where {each.text}")) for each in found[:1]]
+            yield from found
 
     def _unprovided(self, needs: Needs) -> Iterator[Cause]:
         """Say which extended resources neither a node nor a class provides."""
@@ -808,11 +816,16 @@ class _Pending:
             return Cause(said, [self.pod, labels, nodes])
         what, about = self._refusal(refusal, states, needs)
         if pinned is not None:
-            said = f"{ref_of(pinned)} is allocated on {names}, and {names} {what}"
-            others = set(rejections.pods_of(pinned)) - {name_of(self.pod)}
-            is_shared = others and self._source(pinned).kind == "ResourceClaim"
-            return Cause(said, [pinned, nodes, about], (_NOT_SHARED,) if is_shared else ())
+            return self._pinned(needs, names, Cause(f"and {names} {what}", [nodes, about]))
         return Cause(f"{names}{which} {what}", [nodes, about])
+
+    def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
+        """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
+        claim = next(filter(allocation_of, needs.claims))
+        others = set(rejections.pods_of(claim)) - {name_of(self.pod)}
+        helps = (_NOT_SHARED,) if others and self._source(claim).kind == "ResourceClaim" else ()
+        said = f"{ref_of(claim)} is allocated on {names}, {cause.text}"
+        return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))
 
     def _wants_devices(self, needs: Needs) -> bool:
         return bool(needs.claims) or any(map(self.scene.cluster.extended.provides, needs.demand.requests))
