@@ -79,7 +79,7 @@ class Wire(asyncio.Transport):
 def main() -> None:
     """Print the figures."""
     install("objects")
-    install("policies")
+    install("reviews")
     library = load(document.data for document in read([POLICIES]) if isinstance(document, Document))
     bodies = varied(reviews()["pods"])
     print(f"{build()}; {len(bodies)} different reviews of some {len(bodies[0])} bytes; us of CPU a review")

@@ -75,7 +75,7 @@ def review(asked: dict[str, object]) -> Callable[[], object]:
 def print_traces() -> None:
     """Print a line for each answer."""
     install("objects")
-    install("policies")
+    install("reviews")
     usual = request()
     wrong = copy.deepcopy(usual)
     wrong["object"]["spec"]["resourceClaims"][0]["resourceClaimName"] = "gpu"

@@ -15,7 +15,7 @@ def install(part: str) -> None:
 
     Args:
         part: ``documents``, which reads simple ones, ``objects``, which answers for objects that are judged, or
-            ``policies``, which evaluates those for a request.
+            ``reviews``, which answers requests.
     """
     if os.environ.get("DRAGUARD_FAST") == "0":
         return

@@ -2,7 +2,9 @@
 
 import json
 import time
+import tracemalloc
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import product, starmap
 from typing import Any
 
@@ -312,13 +314,36 @@ OF_POD = Request(
 )
 
 
-def test_parameters_are_in_a_fixed_namespace_or_beside_the_object() -> None:
+def test_places_of_unsupported_requests_do_not_fill_the_memory() -> None:
+    find = partial(loaded("true").plan, "ValidatingAdmissionPolicy")
+    found = find(OF_POD)
+    assert find(OF_POD) is found
+    for number in range(1000):
+        assert find(OF_POD._replace(subresource=str(number))) == ()
+    assert find(OF_POD) is not found
+    assert find(OF_POD) == found
+    size = 2**18  # long ones are not kept at all
+    tracemalloc.start()
+    for number in range(20):
+        long = f"{number}".rjust(size)
+        find(OF_POD._replace(subresource=long))
+        find(OF_POD._replace(kind=GroupVersionKind("", "v1", long)))
+        find(OF_POD._replace(resource=Resource(long, "v1", "pods")))
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 2 * size
+
+
+def test_a_plan_of_a_place_has_invocations() -> None:
     settings = of("ConfigMap", metadata={"name": "settings", "namespace": "kube-system"})
     ref = {"name": "settings", "parameterNotFoundAction": "Deny"}
     stated: dict[str, Any] = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
     stated["validations"] = [{"expression": "params.metadata.name == 'settings' && object.metadata.name == 'p'"}]
     bindings = binding("fixed", paramRef=ref | {"namespace": "kube-system"}), binding("beside", paramRef=ref)
     policies = load([policy("fixed", **stated), policy("beside", **stated), *bindings, settings])
+    fixed, beside = policies.plan("ValidatingAdmissionPolicy", OF_POD)
+    assert [(each.params, [one.denied for one in each.passed]) for each in fixed.settled] == [(settings, [False])]
+    assert beside.settled == ()
     decisions = [(each.policy.name, each.denied, each.params) for each in validate(OF_POD, policies).decisions]
     assert decisions == [("fixed", False, settings), ("beside", True, None)]
     there = OF_POD._replace(namespace="kube-system")

@@ -65,6 +65,10 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
     Raises:
         BudgetExceededError: The call is inline, and too much work for that; nothing else is ever raised.
     """
+    first = options.first
+    if first and (admitted := first.answer(body, call)):
+        response, record = admitted
+        return Answer(200, as_review(record.uid, response), "application/json", record)
     try:
         # The event loop answers late requests; large ones must not hold it up.
         request = request_in(parse_head(body) if call.is_late else parse(body))
@@ -73,6 +77,8 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
         return Answer(400, f"{error}\n".encode(errors="replace"), "text/plain; charset=utf-8", record)
     record = Record(call.endpoint, request=request)
     response = decide(request, call, options, record)
+    if first:
+        first.learn(body, response, record)
     return Answer(200, as_review(request["uid"], response), "application/json", record)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, Mode, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Call, Endpoint, Record, RecordedFinding
@@ -39,8 +39,17 @@ if TYPE_CHECKING:
 
     Response = dict[str, Any]
 
-    Passes = Callable[[Mapping[str, Any]], tuple[int, Sequence[str]] | None]
-    """Tells that no policy refuses or changes a request: the cost, and the assumptions; None if it does not know."""
+    class Admitter(Protocol):
+        """Reads the bodies of requests, and answers those that it is certain to admit."""
+
+        def answer(self, body: bytes, call: Call) -> tuple[Response, Record] | None:
+            """Return the response to a request that is admitted, and its record; None if it is not known."""
+
+        def learn(self, body: bytes, response: Response, record: Record) -> None:
+            """Note a request that was answered in another way."""
+
+        def passes(self, endpoint: Endpoint, request: Mapping[str, Any]) -> tuple[int, Sequence[str]] | None:
+            """Tell that no policy refuses or changes anything: the cost, and the assumptions; None if not known."""
 
 
 _log = logging.getLogger(__name__)
@@ -70,14 +79,14 @@ class ReviewOptions:
     feature_gates: Mapping[str, bool] | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
     surroundings: Surroundings | None = None
-    passing: ClassVar[Callable[[PolicySet, Endpoint], Passes] | None] = None
-    """Makes what is asked about the policies of an endpoint before they are evaluated."""
+    read_first: ClassVar[Callable[[ReviewOptions], Admitter] | None] = None
+    """Makes the admitter."""
 
     @cached_property
-    def passes(self) -> Mapping[Endpoint, Passes]:
-        """What is asked first, by endpoint."""
-        make, policies = type(self).passing, self.policies
-        return {each: make(policies, each) for each in get_args(Endpoint)} if make and policies is not None else {}
+    def first(self) -> Admitter | None:
+        """The admitter, which looks at requests before they are decided; None without one."""
+        make = type(self).read_first
+        return make(self) if make else None
 
 
 def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, record: Record) -> Response:
@@ -193,8 +202,8 @@ def _validated(case: _Case) -> Response:
 
 def _passed(case: _Case) -> tuple[int, Sequence[str]] | None:
     """Return the cost and the assumptions of policies that do nothing; None if they must be evaluated."""
-    passes = case.options.passes.get(case.record.endpoint)
-    return passes(case.request) if passes else None
+    first = case.options.first
+    return first.passes(case.record.endpoint, case.request) if first else None
 
 
 def _evaluator(case: _Case, policies: PolicySet) -> Evaluator:

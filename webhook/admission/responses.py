@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,7 +59,16 @@ def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
     """
     if response == _ADMITTED:  # as nearly all are
         return (_ADMISSION % encode_basestring_ascii(uid)).encode()
-    return (_REVIEW % (encode_basestring_ascii(uid), json.dumps(response)[1:])).encode()
+    noted = response.get("auditAnnotations", {})
+    is_assuming = response["allowed"] and len(response) == len(_ADMITTED) + 1 and noted.keys() == {_ASSUMED}
+    text = _assuming(noted[_ASSUMED]) if is_assuming else json.dumps(response)[1:]
+    return (_REVIEW % (encode_basestring_ascii(uid), text)).encode()
+
+
+@lru_cache(maxsize=64)
+def _assuming(assumption: str) -> str:
+    """Write an admission by assumptions; cached, as they repeat, and take 3 us to write."""
+    return json.dumps({"allowed": True, "auditAnnotations": {_ASSUMED: assumption}})[1:]
 
 
 def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -> dict[str, Any]:

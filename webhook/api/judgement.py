@@ -269,7 +269,7 @@ def _new(
     struct: CompiledStruct, obj: dict[str, Any], dropped: Sequence[Misfit], problems: Sequence[Problem]
 ) -> list[Problem]:
     """Judge the creation of a decodable object."""
-    found = _namespace_refusals(struct, obj)
+    found = namespace_refusals(struct, obj)
     if dropped:
         found = [*warnings.gates_off(dropped, obj, struct.target), *found]
         obj = _without(obj, dropped)
@@ -366,7 +366,7 @@ def _less(value: Any, path: Sequence[str | int], leaves: Mapping[str, Any]) -> A
     return {**leaves, **copy}
 
 
-def _namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
+def namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     """Find a namespace that cannot exist, as NamespaceLifecycle does before validation."""
     namespace = (obj.get("metadata") or {}).get("namespace")
     type_: Any = struct.type

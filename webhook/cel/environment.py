@@ -60,9 +60,9 @@ class Program:
             BudgetExceededError: The evaluation was more work than the budget in force allows.
         """
         try:
-            from webhook.cel.runtime.generator import compiled  # most are only checked
+            from webhook.cel.runtime.generator import Generator, compiled  # most are only checked
 
-            evaluate: Evaluate = compiled(self.analysis)
+            evaluate: Evaluate = compiled([self.analysis], lambda: Generator(self.analysis))
         except RecursionError:
             raise EvaluationError(TOO_DEEP) from None
         return evaluate

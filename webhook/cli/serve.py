@@ -89,7 +89,7 @@ def run(arguments: Namespace) -> int:
     """
     before = signal.signal(signal.SIGTERM, _end)
     install("objects")
-    install("policies")
+    install("reviews")
     try:
         return _serve(arguments)
     finally:

@@ -1,40 +1,54 @@
-"""Policies, evaluated quickly: it tells that all of them hold for a request, or do not apply to it.
+"""Policies, evaluated quickly: one function tells that a policy does not apply, or that all its validations hold.
 
-It evaluates the same expressions as `policy/evaluation`, at the same cost, but makes no decisions and messages. For any
-other outcome all policies are evaluated in full, from the start.
+The function is derived from the policy's compiled expressions, and counts the same cost as evaluating them one by one.
+For any other outcome all policies are evaluated one by one, from the start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from webhook.admission.decisions import ReviewOptions
-from webhook.admission.record import Endpoint
-from webhook.budget import check_deadline
+from msgspec.json import encode
+
+from webhook.admission.responses import assuming
+from webhook.api.versions import schema_of
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, check_deadline, current, limited
 from webhook.cel.environment import Program
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
-from webhook.cel.runtime.meter import Meter
-from webhook.objects import JSONObject
-from webhook.policy.evaluation.policyset import Matched, PolicySet
-from webhook.policy.evaluation.request import NAMESPACES, request_of_review
-from webhook.policy.evaluation.session import STEP, Session, Variables
+from webhook.cel.runtime.meter import Meter, look
+from webhook.cel.syntax.ast import Expression
+from webhook.fast.extents import Extent, extend_written
+from webhook.fast.joint import Joint
+from webhook.objects import JSONObject, text
+from webhook.policy.change.mutate import DUPLICATES_SINCE
+from webhook.policy.evaluation.policyset import Hook, Matched, PolicySet, keep
+from webhook.policy.evaluation.request import request_of_review
+from webhook.policy.evaluation.session import STEP, Session, own_value, place_value
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.model import MUTATING, VALIDATING, Policy, StatedExpression
-from webhook.records import NamedTuple
+from webhook.policy.manifest.model import MUTATING, StatedExpression
+from webhook.schema.derive.shape import Structure
+
+if TYPE_CHECKING:
+    from webhook.policy.evaluation.policyset import Plan
 
 LIMIT: Final = 300_000
 """The most that quick evaluation may cost for a request: far below the limits of an expression and of a policy."""
+OFTEN: Final = 16
+"""How often a policy is evaluated before its function is made, which takes longer than a few evaluations."""
+
+_LONGEST: Final = 4096
+"""The most bytes of what policies read of a request that is remembered."""
+_MOST: Final = 1024
+"""The most such requests."""
 _EXPRESSION_LIMIT: Final = CALL_LIMIT + STEP
 _SKIPPED_CONDITIONS: Final = (MATCH_CONDITIONS_LIMIT - LIMIT) // _EXPRESSION_LIMIT
 """How many match conditions may be skipped once one is false, as they could not exceed the cost limit of all."""
 _SKIPPED_MESSAGES: Final = (POLICY_LIMIT - LIMIT) // _EXPRESSION_LIMIT
 """How many messages and variables may be skipped if all validations hold, for the same reason."""
-_MOST: Final = 1000
-_LONGEST: Final = 1000
-"""How many places of requests are known, and the most characters of one: more, and longer, than in a cluster."""
 _VARIABLES: Final = frozenset({"object", "oldObject", "params", "request", "namespaceObject", "variables"})
 _NAMESPACE: Final = "namespaceObject"
 _kind_in: Final = itemgetter("group", "version", "kind")
@@ -43,70 +57,127 @@ _resource_in: Final = itemgetter("group", "version", "resource")
 Passed = tuple[int, tuple[str, ...]]
 """No policy applies, refuses or warns: the cost of the evaluation, and the assumptions made."""
 
-_KINDS: Final[Mapping[Endpoint, str]] = {"validate": VALIDATING, "mutate": MUTATING}
 
-
-def install() -> None:
-    """Evaluate the policies for a request quickly first."""
-    ReviewOptions.passing = lambda policies, endpoint: QuickPolicies(policies, _KINDS[endpoint]).evaluate
-
-
-class _Quick(NamedTuple):
-    """A policy with its parameters, as far as it is evaluated quickly.
+class Quick:
+    """The quick evaluation of a policy, made once the policy has been evaluated often.
 
     Args:
-        conditions: Its match conditions, each with whether those after it may be skipped once it is false.
+        joint: The policy's conditions and validations.
+        needs: The variables that it needs beside the objects and parameters.
+        merged: The configuration that is all that the policy merges into objects; None for other policies.
     """
 
-    conditions: tuple[tuple[Program, bool], ...]
-    validations: tuple[Program, ...]
-    composed: Mapping[str, StatedExpression]
-    params: JSONObject | None
+    __slots__ = ("_missing", "evaluate", "joint", "merged", "needs")
 
-    def holds(self, bindings: dict[str, Any], meter: Meter) -> bool | None:
-        """Tell whether the policy applies and all its validations hold; None if it does not apply.
+    def __init__(self, joint: Joint, needs: frozenset[str], merged: Expression | None) -> None:
+        self.joint, self.needs, self.merged = joint, needs, merged
+        self._missing = OFTEN
+        """How many evaluations are missing before the function is made."""
+        self.evaluate = self._not_yet
+        """Evaluates the policy, as what `Joint.compiled` returns."""
 
-        Raises:
-            EvaluationError: An expression fails.
-            CostLimitExceededError: It costs too much.
-        """
-        is_met = True
-        for condition, is_enough in self.conditions:
-            value = condition.evaluate(bindings, meter=meter)
-            if value is not True and value is not False:
-                return False
-            is_met = is_met and value
-            if not is_met and is_enough:
-                return None
-        if self.composed:
-            bindings = {**bindings, "variables": Variables(self.composed, bindings, meter)}
-        for each in self.validations:  # noqa: SIM110 - a generator takes longer
-            if each.evaluate(bindings, meter=meter) is not True:
-                return False
-        return True
+    def prepare(self) -> None:
+        """Make the function now."""
+        self.evaluate = _never
+        try:
+            with limited(Budget(DOCUMENT, is_offline=True)):
+                self.evaluate = self.joint.compiled()
+        except (CostLimitExceededError, RecursionError):
+            pass
+
+    def extend(self, extent: Extent, variable: str) -> None:
+        """Add to an extent what the evaluation reads of a variable; all of it if that cannot be told."""
+        try:
+            with limited(Budget(DOCUMENT, is_offline=True)):
+                self.joint.extend(extent, variable)
+        except (BudgetExceededError, RecursionError):
+            extent.whole = True
+        if self.merged and variable == "object":
+            extend_written(extent, self.merged)
+
+    def _not_yet(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Any], /) -> tuple[int, int, bool]:
+        self._missing -= 1
+        if self._missing <= 0:
+            self.prepare()
+            raise CostLimitExceededError  # one policy for each request, as to make the functions of many takes long
+        return _never(meter, left, mark, bindings)
 
 
-class _Place(NamedTuple):
-    """Requests to which the same policies apply, with the same parameters.
+def _never(_meter: Meter, _left: int, mark: int, _bindings: Mapping[str, Any], /) -> tuple[int, int, bool]:
+    return -1, mark, False
+
+
+def quick_of(hook: Hook) -> Quick | None:
+    """Return the quick evaluation of a policy; None if it has none."""
+    policy = hook.policy
+    has_messages = any(each.message_expression for each in policy.validations)
+    says_more = policy.annotations or (
+        has_messages and len(policy.validations) + len(policy.composed) > _SKIPPED_MESSAGES
+    )
+    merges = [each.name for each in policy.mutations] == ["ApplyConfiguration"] and not policy.reinvoked
+    # A configuration is not true: the policy is evaluated one by one where its conditions are.
+    wanted = policy.mutations if merges else [each.expression for each in policy.validations]
+    conditions, validations, values = map(_compiled, (policy.conditions, wanted, policy.composed.values()))
+    if says_more or not policy.uses <= _VARIABLES or conditions is None or validations is None or values is None:
+        return None
+    if any(_NAMESPACE in each.variables for each in conditions):  # conditions see another value than validations
+        return None
+    if not conditions and not validations:
+        return None
+    joint = Joint(conditions, validations, dict(zip(policy.composed, values, strict=True)), _SKIPPED_CONDITIONS)
+    quick = Quick(joint, policy.uses, validations[0].analysis.checked.root if merges else None)
+    if merges and not conditions:
+        quick.evaluate = _never
+    return quick
+
+
+def _compiled(expressions: Iterable[StatedExpression]) -> list[Program] | None:
+    compiled = [each.compiled for each in expressions]
+    programs = [each.program for each in compiled if isinstance(each, CompiledExpression)]
+    return programs if len(programs) == len(compiled) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Steps:
+    """Policies that are evaluated quickly; equal to themselves alone, as keys of caches are long otherwise.
 
     Args:
-        kind: The apiVersion and kind of the objects.
-        matched: The version in which the policies see the objects: as they were sent.
-        namespace: The namespace as expressions see it; None if they do not look at it.
-        sees_request: Whether they look at the request.
+        policies: Their quick evaluations, and their parameters.
+        bound: Their variables beside the object, the parameters and the request.
+        place: The parts of the requests in the place that they see; None if they see nothing of the request.
         notes: The assumptions made.
     """
 
-    policies: tuple[_Quick, ...]
-    kind: tuple[str, str]
-    matched: Matched
-    namespace: JSONObject | None
-    sees_request: bool
+    policies: tuple[tuple[Quick, JSONObject | None], ...]
+    bound: Mapping[str, Any]
+    place: Mapping[str, Any] | None
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Requests to which the same policies may apply; a place equals itself alone, as keys of caches are long otherwise.
+
+    Args:
+        plan: The policies; None if some have no quick evaluation.
+        steps: The policies to evaluate; None if they depend on more than the place.
+        by_namespace: Whether they depend on the place and namespace alone.
+        kind: The apiVersion and kind of the objects.
+    """
+
+    plan: Plan | None
+    steps: _Steps | None
+    by_namespace: bool
+    kind: tuple[str, str]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the place and namespace of a request tell how its policies are evaluated quickly."""
+        return self.plan is not None and (self.steps is not None or self.by_namespace)
+
+
 class QuickPolicies:
-    """Evaluates all policies of a kind quickly, if that is possible for each, and they look at no labels or names.
+    """Evaluates all policies of a kind quickly, if each has a quick evaluation.
 
     Args:
         kind: ValidatingAdmissionPolicy or MutatingAdmissionPolicy.
@@ -114,7 +185,13 @@ class QuickPolicies:
 
     def __init__(self, policies: PolicySet, kind: str) -> None:
         self._policies, self._kind = policies, kind
-        self._places: dict[Any, _Place | None] = {}
+        self._changes = kind == MUTATING
+        self._quick: dict[Hook, Quick | None] = {}
+        self._places: dict[Any, Place] = {}
+        self._in_namespaces: dict[tuple[Place, str], _Steps | None] = {}
+        self._passed: dict[tuple[_Steps, bytes], int] = {}
+        """What policies have read of requests that they let pass, and the cost of that: they must read no more of the
+        object and of the request than that, else one request gets the verdict on another."""
 
     def evaluate(self, request: Mapping[str, Any]) -> Passed | None:
         """Detect that no policy applies or refuses; None if they must be evaluated one by one.
@@ -129,6 +206,7 @@ class QuickPolicies:
         get = request.get
         kind: Any = get("requestKind")
         resource: Any = get("requestResource")
+        namespace = get("namespace")
         try:
             # The fields as sent: equal fields are read equally.
             key = (
@@ -137,76 +215,162 @@ class QuickPolicies:
                 get("operation"),
                 get("requestSubResource"),
                 get("subResource"),
-                get("namespace"),
+                type(namespace) if namespace else None,
             )
-            is_known = key in self._places
+            place = self._places.get(key)
         except (KeyError, TypeError):
             return None
-        place = self._places[key] if is_known else self._place_of(request)
-        if not is_known and len(repr(key)) <= _LONGEST:
-            if len(self._places) >= _MOST:
-                del self._places[next(iter(self._places))]  # the oldest: others stay, and memory stays level
-            self._places[key] = place
-        obj, old = get("object"), get("oldObject")
-        if place is None or not (_is_of(obj, place.kind) and _is_of(old, place.kind)):
+        if place is None:
+            place = self.place_of(request)
+            keep(self._places, key, place, len(repr(key)))
+        if not (is_of(get("object"), place.kind) and is_of(get("oldObject"), place.kind)):
             return None
+        return self.evaluate_in(place, request)
+
+    def evaluate_in(self, place: Place, request: Mapping[str, Any], read: Any = None) -> Passed | None:
+        """Detect the same for a request in a known place, whose objects are of the place's kind.
+
+        Args:
+            read: The parts of a request that policies read in a settled place, and no others: what passed once is not
+                evaluated again.
+        """
+        steps = self._steps_of(place, request)
+        if steps is None:
+            return None
+        if not steps.policies:
+            return 0, steps.notes
+        if read is None:
+            return self._evaluate(steps, request)
+        seen = encode(read)
+        cost = self._passed.get((steps, seen))
+        if cost is not None:
+            return cost, steps.notes
+        passed = self._evaluate(steps, {**request, "object": read["object"]})
+        if passed:
+            self._keep(steps, seen, passed[0])
+        return passed
+
+    def note(self, place: Place, request: Mapping[str, Any], read: Any, response: Mapping[str, Any], cost: int) -> None:
+        """Note the response to a request whose policies were evaluated one by one, if it does nothing but admit."""
+        steps = self._steps_of(place, request)
+        if steps and response == assuming(steps.notes):
+            self._keep(steps, encode(read), cost)
+
+    def _keep(self, steps: _Steps, seen: bytes, cost: int) -> None:
+        if len(seen) <= _LONGEST:
+            if len(self._passed) >= _MOST:
+                del self._passed[next(iter(self._passed))]
+            self._passed[steps, seen] = cost
+
+    def _steps_of(self, place: Place, request: Mapping[str, Any]) -> _Steps | None:
+        """Return the policies to evaluate for a request, which are cached if place and namespace tell them."""
+        if place.plan is None or place.steps is not None:
+            return place.steps
+        if not place.by_namespace:
+            return self._steps(place.plan, request)
+        namespace = text(request, "namespace")
+        found = self._in_namespaces.get((place, namespace))
+        if found is None:
+            found = self._steps(place.plan, request)
+            keep(self._in_namespaces, (place, namespace), found, sum(map(len, (*place.kind, namespace))))
+        return found
+
+    def _evaluate(self, steps: _Steps, request: Mapping[str, Any]) -> Passed | None:
+        meter = Meter(CALL_LIMIT)
+        bindings = {"object": request.get("object"), "oldObject": request.get("oldObject"), **steps.bound}
+        if steps.place is not None:
+            user, options = request.get("userInfo"), request.get("options")
+            bindings["request"] = own_value(  # only what differs in one place is read
+                steps.place,
+                user if isinstance(user, dict) else {},
+                options if isinstance(options, dict) else None,
+                text(request, "name"),
+                text(request, "namespace"),
+                dry_run=request.get("dryRun") is True,
+            )
+        return (meter.cost, steps.notes) if self._pass(steps, bindings, meter) else None
+
+    def _pass(self, steps: _Steps, bindings: dict[str, Any], meter: Meter) -> bool:
+        """Tell whether certainly no policy refuses or changes anything, and count the cost of that."""
+        left, built, holds = LIMIT, meter.bytes, False
         check_deadline()
-        meter = Meter(LIMIT)
-        bindings = {"object": obj, "oldObject": old, _NAMESPACE: place.namespace}
-        if place.sees_request:
-            bindings["request"] = Session(request_of_review(request), self._policies).request_value(place.matched)
         try:
-            for each in place.policies:
-                bindings["params"] = each.params
-                holds = each.holds(bindings, meter)
-                if holds is False or (holds and self._kind == MUTATING) or meter.cost > LIMIT:
-                    return None
-        except (CostLimitExceededError, EvaluationError):
-            return None
-        return meter.cost, place.notes
+            mark = look(meter, left, left)
+            for quick, bindings["params"] in steps.policies:
+                left, mark, holds = quick.evaluate(meter, left, mark, bindings)
+                if holds and self._changes:
+                    return False
+        except (CostLimitExceededError, EvaluationError, RecursionError):
+            left = -1
+        except BudgetExceededError:
+            if not current().is_offline:
+                raise
+            left = -1
+        if left < 0 or meter.bytes < 0:
+            meter.bytes = built
+            return False
+        meter.cost += LIMIT - left
+        return True
 
-    def _place_of(self, review: Mapping[str, Any]) -> _Place | None:
-        """Return the place of the request of an AdmissionReview; None if its policies are not evaluated quickly."""
+    def read(self, place: Place) -> tuple[Extent, Extent]:
+        """Return what the policies in a settled place read of a request's object, and of the request itself."""
+        extents = Extent(), Extent()
+        for quick in self._quick_in(place):
+            for extent, variable in zip(extents, ("object", "request"), strict=True):
+                quick.extend(extent, variable)
+        return extents
+
+    def merging(self, place: Place) -> Structure | None:
+        """Return the shape of the objects in a settled place if a policy does nothing but merge into them.
+
+        A configuration leaves an object of that shape as it is if it left one that has the same in what is read.
+        """
+        merges = [bool(quick.merged) for quick in self._quick_in(place)]
+        return schema_of(*place.kind) if merges == [True] and self._policies.release >= DUPLICATES_SINCE else None
+
+    def _quick_in(self, place: Place) -> list[Quick]:
+        return [quick for part in place.plan or () if (quick := self._quick_of(part.hook))]
+
+    def place_of(self, review: Mapping[str, Any]) -> Place:
+        """Return the place of the request of an AdmissionReview."""
         request = request_of_review(review)
-        hooks = self._policies.hooks(self._kind, request)
+        plan = self._policies.plan(self._kind, request)
+        quick = [self._quick_of(part.hook) for part in plan]
+        by_place = all(part.settled for part in plan) and not any(each and _NAMESPACE in each.needs for each in quick)
         # A Namespace is matched by its own labels.
-        if request.resource == NAMESPACES or not all(each.is_about_namespaces for each in hooks):
-            return None
-        session, matched = Session(request, self._policies), Matched(request.resource, request.kind)
-        policies: list[_Quick] = []
-        uses: set[str] = set()
-        for invocation in session.invocations(self._kind):
-            policy = invocation.hook.policy
-            stated = (each.expression for each in policy.validations)
-            conditions, validations = _compiled(policy.conditions), _compiled(stated)
-            if invocation.fault or invocation.matched != matched or conditions is None or validations is None:
+        by_namespace = request.resource.resource != "namespaces" and all(
+            part.settled or part.is_about_namespaces for part in plan
+        )
+        return Place(
+            plan if all(quick) else None,
+            self._steps(plan, review) if by_place else None,
+            by_namespace,
+            (request.kind.api_version, request.kind.kind),
+        )
+
+    def _quick_of(self, hook: Hook) -> Quick | None:
+        if hook not in self._quick:
+            self._quick[hook] = quick_of(hook)
+        return self._quick[hook]
+
+    def _steps(self, plan: Plan, review: Mapping[str, Any]) -> _Steps | None:
+        """Return the policies to evaluate for a request; None if one has no quick evaluation."""
+        request = request_of_review(review)
+        session = Session(request, self._policies)
+        as_sent = Matched(request.resource, request.kind)
+        policies: list[tuple[Quick, JSONObject | None]] = []
+        needs: set[str] = set()
+        for invocation in session.invocations_in(plan):
+            quick = self._quick_of(invocation.hook)
+            if quick is None or invocation.fault or invocation.matched != as_sent:
                 return None
-            if _says_more(policy) or any(_NAMESPACE in each.variables for each in conditions):
-                return None
-            may_skip = len(conditions) - _SKIPPED_CONDITIONS - 1
-            stops = tuple((each, index >= may_skip) for index, each in enumerate(conditions))
-            policies.append(_Quick(stops, validations, policy.composed, invocation.params))
-            uses |= policy.uses
-        if not uses <= _VARIABLES:
-            return None
-        namespace = session.namespace_value if _NAMESPACE in uses else None
-        kind, notes = (request.kind.api_version, request.kind.kind), tuple(session.notes)
-        return _Place(tuple(policies), kind, matched, namespace, "request" in uses, notes)
+            policies.append((quick, invocation.params))
+            needs |= quick.needs
+        bound = {_NAMESPACE: session.namespace_value} if _NAMESPACE in needs else {}
+        place = place_value(request, as_sent) if "request" in needs else None
+        return _Steps(tuple(policies), bound, place, tuple(session.notes))
 
 
-def _compiled(expressions: Iterable[StatedExpression]) -> tuple[Program, ...] | None:
-    compiled = [each.compiled for each in expressions]
-    programs = tuple(each.program for each in compiled if isinstance(each, CompiledExpression))
-    return programs if len(programs) == len(compiled) else None
-
-
-def _says_more(policy: Policy) -> bool:
-    """Tell whether a policy may say or cost something even if all its validations hold."""
-    has_messages = any(each.message_expression for each in policy.validations)
-    is_long = len(policy.validations) + len(policy.composed) > _SKIPPED_MESSAGES
-    return bool(policy.annotations) or (has_messages and is_long)
-
-
-def _is_of(obj: Any, kind: tuple[str, str]) -> bool:
+def is_of(obj: Any, kind: tuple[str, str]) -> bool:
     """Tell whether an object is of a kind, as quick evaluation requires; None counts as of every kind."""
     return obj is None or (type(obj) is dict and (obj.get("apiVersion"), obj.get("kind")) == kind)

@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any, Final
 
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
+from webhook.escapes import printable
 from webhook.explain.components import cures
 from webhook.findings import GRAVE
 from webhook.inventory import MalformedError, has_ended, replicas_of
@@ -36,7 +37,6 @@ from webhook.objects import (
     text,
 )
 from webhook.references.pods import QUEUE
-from webhook.report.text import printable
 from webhook.scan.stored import WORKLOADS
 from webhook.simulation.cluster import Demand
 from webhook.simulation.rejections import pods_of
@@ -174,7 +174,7 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
             found[0] = found[0]._replace(text=said, about=about, stage=started.ENDED, names_pod=True)
         is_reserved = any(allocation_of(each.claim) and each.consumer.has(each.claim) for each in used)
         stage = found[0].stage or (started.NOT_STARTED if is_reserved else "pending")
-        found += pending.not_scaled(scene, pod)
+        found += pending.scaling(scene, pod)
     if asked is not None:
         first = found[0]
         said = first.text if first.names_pod else f"pod {name_of(pod)}: {first.text}"

@@ -27,7 +27,7 @@ def emit_list(writer: Writer, node: ast.ListExpression) -> Operand:
     writer.settle()
     optional = {id(node.elements[index]) for index in node.optional}
     if not optional:
-        writer.line(f"count_bytes(meter, {_LIST_BYTES + len(node.elements) * _PLACE_BYTES})")
+        writer.line(writer.taken(_LIST_BYTES + len(node.elements) * _PLACE_BYTES))
         if not any(is_apart for _, is_apart in writer.groups(node.elements)):
             texts = [writer.emit(each, caught=False).text for each in node.elements]
             writer.settle()
@@ -41,7 +41,7 @@ def emit_list(writer: Writer, node: ast.ListExpression) -> Operand:
 
     _each(writer, node.elements, add)
     if optional:
-        writer.line(f"count_built(meter, {made})")
+        writer.line(writer.built(made))
     return Operand(made, list, fails=False)
 
 

@@ -166,21 +166,35 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         start = _known_steps(writer, start, links[:-1])
         links = links[-1:]
     is_optional = any(link.is_optional for link in links)
+    if writer.gives_up and len(links) > 1 and not is_optional:
+        for link in links:  # one by one, as other chains begin with the same links
+            start = _known_steps(writer, start, [link])
+        return start
     writer.spend(len(links))
-    result, strict = writer.name(), writer.scope.options.strict_presence_test
-    otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(tuple(links))}, {strict})"
+    steps, cls = tuple(links), Optional if is_optional else None
+    known = writer.facts.get((start.text, steps)) if writer.gives_up else None
+    if known and not is_optional:
+        return Operand(known, fails=False)
+    result = known or writer.name()
+    strict = writer.scope.options.strict_presence_test
+    otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)}, {strict})"
+    if known:  # an absent value refunds steps
+        writer.line(f"if not {known}.present: {otherwise}")
+        return Operand(known, cls, fails=False)
     if start.value is not NOT_CONSTANT or any(type(link.key) is not str for link in links):
         writer.line(otherwise)
-    elif is_optional and len(links) == 1:  # is missing more often than not, and an exception would be slow
+        return writer.settled(Operand(result, cls))
+    if is_optional and len(links) == 1:  # is missing more often than not, and an exception would be slow
         key = writer.given(links[0].key)
         writer.line(f"if type({start.text}) is dict and {key} in {start.text}:")
         writer.line(f"\t{result} = Optional({start.text}[{key}])")
-        writer.line(f"else: {otherwise}")
+        fails = writer.otherwise("else:", otherwise, result)
     else:
         source = start.text + "".join(f"[{writer.given(link.key)}]" for link in links)
         writer.line(f"try: {result} = {f'Optional({source})' if is_optional else source}")
-        writer.line(f"except LOOKUP: {otherwise}")
-    return Operand(result, Optional if is_optional else None)
+        fails = writer.otherwise("except LOOKUP:", otherwise, result)
+    writer.facts[start.text, steps] = result
+    return Operand(result, cls, fails)
 
 
 def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
@@ -193,7 +207,7 @@ def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
         is_native = _is_of_variable(link.computed)
         arguments = f"left, {result}, {key.text}, {link.is_optional}, {strict}, {is_native}"
         writer.line(f"left, {result} = step({arguments})")
-    return Operand(result)
+    return writer.settled(Operand(result))
 
 
 def _is_of_variable(node: Expression | None) -> bool:
@@ -213,8 +227,8 @@ def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = F
     writer.line(f"if type({value}) is dict: {result} = {key} {'not in' if negated else 'in'} {value}")
     function = "resolved_presence" if is_part else "present"
     arguments = f"left, {value}, {key}, {options.strict_presence_test}, {negated}"
-    writer.line(f"else: left, {result} = {function}({arguments})")
-    return Operand(result, None if is_part else bool)
+    fails = writer.otherwise("else:", f"left, {result} = {function}({arguments})", result)
+    return Operand(result, None if is_part else bool, fails)
 
 
 # -- called by the source

@@ -71,7 +71,7 @@ def _emit_made(
     call = f"{made.text} = {function_of}({', '.join(('meter', *(each.text for each in operands)))})"
     if cost is None:
         writer.line(call)
-        return made
+        return writer.settled(made)
     writer.settle()  # the cost depends on sizes; after a call on a list of any values, the clock is checked soon
     known = writer.given(cost)
     arguments = f"({''.join(f'{each.text}, ' for each in operands)})"
@@ -84,7 +84,7 @@ def _emit_made(
     if is_list:
         writer.line(f"if {is_list}: mark += {SHARE}")
     writer.look()
-    return made
+    return writer.settled(made)
 
 
 def emit_choice(writer: Writer, node: ast.Call) -> Operand:
@@ -124,11 +124,12 @@ def emit_terms(writer: Writer, node: ast.Call, *, stop: bool) -> Operand:
 
 def _emit_chain(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
     result = writer.set(str(not stop))
-    failure = writer.set("None")
+    failure = "" if writer.gives_up else writer.set("None")
     fails = False
     with writer.block("while True:"):
         for group, is_apart in writer.groups(terms):
             term = writer.apart(partial(_emit_chain, writer, group, stop=stop)) if is_apart else writer.emit(group[0])
+            term = writer.truth(term)
             with writer.block(f"if {term.text} is {stop}:"):
                 writer.line(f"{result} = {stop}")
                 writer.line("break")
@@ -142,10 +143,10 @@ def _emit_chain(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> O
 
 
 def _emit_pair(writer: Writer, first: Expression, second: Expression, *, stop: bool) -> Operand:
-    one = writer.emit(first)
+    one = writer.truth(writer.emit(first))
     result = writer.set(one.text)
     with writer.block(f"if {result} is not {stop}:"):
-        other = writer.emit(second)
+        other = writer.truth(writer.emit(second))
         writer.settle()
         is_certain = one.cls is bool and not one.fails
         if is_certain and other.cls is bool:
@@ -161,7 +162,7 @@ def _emit_pair(writer: Writer, first: Expression, second: Expression, *, stop: b
 def emit_negation(writer: Writer, argument: Expression) -> Operand:
     """Writes `!a`."""
     writer.spend(1)
-    operand = writer.emit(argument)
+    operand = writer.truth(writer.emit(argument))
     text = operand.text
     if operand.cls is bool and not operand.fails:
         return Operand(writer.set(f"not {text}"), bool, fails=False)
@@ -183,10 +184,10 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
         sign = "!=" if negated else "=="
         cost = f"(({one} if {one} < {other} else {other}) + 9) // 10"
         writer.line(f"{header}left -= {cost}; {result} = {first.text} {sign} {second.text}")
-        writer.line(f"else: left, {result} = same({arguments})")
+        fails &= writer.otherwise("else:", f"left, {result} = same({arguments})", result)
     else:
         writer.line(f"left, {result} = same({arguments})")
-    return Operand(result, bool, fails)
+    return writer.settled(Operand(result, bool, fails))
 
 
 def emit_membership(writer: Writer, node: ast.Call) -> Operand:

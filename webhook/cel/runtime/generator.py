@@ -7,8 +7,9 @@ Parts after an error that `||`, `&&` or a comprehension absorbs are evaluated an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from sys import getsizeof
 from typing import Any, Final
 
 from webhook.budget import NONE, BudgetExceededError, current, work
@@ -35,9 +36,9 @@ SMALL: Final = 20
 class Generator(Writer):
     """Writes one expression."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        super().__init__(analysis.scope)
-        self._analysis = analysis
+    def __init__(self, analysis: Analysis, *, gives_up: bool = False) -> None:
+        super().__init__(analysis.scope, gives_up=gives_up)
+        self._turn_to(analysis)
         self._locals: dict[str, Callable[[], Operand]] = {}
         """The source that reads the variables of enclosing comprehensions."""
         self._shared: dict[ast.Shared, Callable[[], Operand]] = {}
@@ -55,6 +56,11 @@ class Generator(Writer):
             ast.Shared: self._twice,
         }
 
+    def _turn_to(self, analysis: Analysis) -> None:
+        """Continues with another expression."""
+        self.scope = analysis.scope
+        self._analysis = analysis
+
     def write(self) -> str:
         """Writes the whole expression; gives the name of its function."""
         return self.main(lambda: self.emit(self._analysis.checked.root))
@@ -69,10 +75,10 @@ class Generator(Writer):
         if constant is not NOT_CONSTANT:
             return self.constant(constant)
         if self._is_apart(node):
-            operand = self.apart(lambda: self._emitters[type(node)](node, caught=True))
+            operand = self.apart(lambda: self._emitters[type(node)](node, caught=not self.gives_up))
         else:
-            operand = self._emitters[type(node)](node, caught=caught)
-        return operand if caught else self.raise_failure(operand)
+            operand = self._emitters[type(node)](node, caught=caught and not self.gives_up)
+        return operand if caught and not self.gives_up else self.raise_failure(operand)
 
     def _is_apart(self, node: Expression) -> bool:
         used = node.target if isinstance(node, ast.Call) else node
@@ -191,7 +197,7 @@ class Generator(Writer):
     def _conditional(self, node: ast.Call) -> Operand:
         condition, then, otherwise = node.arguments
         outer, self._shared = self._shared, {**self._shared}
-        held = self.emit(condition)
+        held = self.truth(self.emit(condition))
         if type(held.value) is bool:  # it is the same for all objects
             self._shared = outer
             return self.resolved(then if held.value else otherwise)
@@ -251,10 +257,8 @@ class Generator(Writer):
     def _comprehension(self, node: ast.Comprehension, *, caught: bool) -> Operand:
         outer = self._locals
         try:
-            if node.shape == "bind":  # computed on first use
-                cell = folds.emit_cell(self, node.initial)
-                self._lazy.add(cell.text)
-                self._locals = {**outer, node.accumulator: partial(folds.emit_read, self, cell)}
+            if node.shape == "bind":
+                self._bind(node)
                 return self.emit(node.result)
             range_ = self.emit(node.range)
             fails = range_.fails or range_.cls is not list
@@ -280,8 +284,15 @@ class Generator(Writer):
                 self.line(f"{made.text} = {step.text}")
         self._locals = around
         if made.cls in BUILT:
-            self.line(f"count_built(meter, {made.text})")
+            self.line(self.built(made.text))
         return self.emit(node.result)
+
+    def _bind(self, node: ast.Comprehension) -> Operand:
+        """Binds the accumulator's name to a cell that computes its value on first use."""
+        cell = folds.emit_cell(self, node.initial)
+        self._lazy.add(cell.text)
+        self._locals = {**self._locals, node.accumulator: partial(folds.emit_read, self, cell)}
+        return cell
 
 
 _SPECIAL: Final[dict[str, Callable[[Generator, ast.Call], Operand]]] = {
@@ -301,16 +312,16 @@ _WORK_OF_LINE: Final = 6
 """The work of compiling a line."""
 
 
-def compiled(analysis: Analysis) -> Any:  # what the functions are
-    """Writes an expression and compiles that; gives the function that evaluates it.
+def compiled(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any:  # what the functions are
+    """Compiles what a generator of some expressions writes; gives the function that evaluates it.
 
     Raises:
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
         BudgetExceededError: Compiling is more work than the budget in force allows.
     """
     try:
-        work(len(analysis.weights) * _WORK_OF_NODE)
-        generator = Generator(analysis)
+        work(sum(len(analysis.weights) for analysis in analyses) * _WORK_OF_NODE)
+        generator = make()
         name = generator.write()
         names = {"__builtins__": BUILTINS, **generator.constants}
         for source in generator.functions:
@@ -340,7 +351,7 @@ def stopped(left: int, error: Exception) -> int:
 
 _NAMED: Final[tuple[Any, ...]] = (
     *(bool, dict, enumerate, int, iter, len, list, max, min, next, str, sum, type),
-    *(CostLimitExceededError, EvaluationError, KeyError, Meter, caught, count_built, count_bytes, look),
+    *(CostLimitExceededError, EvaluationError, KeyError, getsizeof, Meter, caught, count_built, count_bytes, look),
     *(attributes.follow, attributes.goes_on, attributes.present, attributes.resolved_optional),
     *(attributes.resolved_presence, attributes.step, attributes.unbound),
     *(aggregates.MapBuilder, aggregates.append, Optional, calls.afford),

@@ -24,6 +24,8 @@ NOT_CONSTANT: Final = object()
 """The value of a node that is not a constant."""
 DEEPEST: Final = 10
 """The depth of blocks from which a new function continues; CPython allows 20 blocks."""
+GIVE_UP: Final = "raise CostLimitExceededError"
+"""The statement by which all evaluation of a `Joint` ends."""
 _WORK_OF_LINE: Final = 4
 _LITERALS: Final = {None: "None", True: "True", False: "False"}
 _LOCAL: Final = re.compile(r"\b(?:t([0-9]+)|v[0-9]+|bindings)\b")
@@ -68,16 +70,22 @@ class Writer(ABC):
 
     Args:
         scope: The meanings of names.
+        gives_up: Whether an error ends everything, so that no operand is an error. What is known of a value then holds
+            for the rest of its block, and is not computed again.
     """
 
-    def __init__(self, scope: Scope) -> None:
-        self.scope: Final = scope
+    def __init__(self, scope: Scope, *, gives_up: bool = False) -> None:
+        self.scope = scope
+        self.gives_up: Final = gives_up
+        self.facts: dict[tuple[str, object], str] = {}
+        """Names of values that are known in the present block: by another one's name, and the step from that."""
         self.constants: Final[dict[str, Value]] = {}
         self.functions: Final[list[str]] = []
         self.variables: Final[dict[str, str]] = {}
         self._known: dict[tuple[type, Value], str] = {}
         self._lines: list[str] = []
         self._depth = 1
+        self._is_called = False
         self._cost = 0
         self._names = 0
 
@@ -140,18 +148,25 @@ class Writer(ABC):
         """Writes a block."""
         self.settle()
         self.line(header)
-        before = len(self._lines)
+        before, facts = len(self._lines), self.facts
         self._depth += 1
+        self.facts = {**facts}
         yield
         self.settle()
         if len(self._lines) == before:
             self.line("pass")
         self._depth -= 1
+        self.facts = facts
 
     @property
     def is_deep(self) -> bool:
         """Whether blocks are nested too deeply for another one."""
         return self._depth >= DEEPEST
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether the present lines run exactly once, if they are reached."""
+        return self._depth == 1 and not self._is_called
 
     # -- cost
 
@@ -170,15 +185,47 @@ class Writer(ABC):
         self.settle()
         self.line("if left < mark: mark = look(meter, left, mark)")
 
+    def built(self, text: str) -> str:
+        """The statement that counts the bytes of a new text, list or map; the next check notices a spent budget."""
+        return f"meter.bytes -= getsizeof({text})" if self.gives_up else f"count_built(meter, {text})"
+
+    def taken(self, size: int) -> str:
+        """The statement that counts bytes; as for `built`."""
+        return f"meter.bytes -= {size}" if self.gives_up else f"count_bytes(meter, {size})"
+
     # -- errors
 
     def raise_failure(self, operand: Operand) -> Operand:
         """Writes the statement that raises an operand if it is an error; gives the operand without errors."""
         if not operand.fails:
             return operand
-        self.settle()
-        self.line(f"if type({operand.text}) is EvaluationError: raise {operand.text}")
+        if self.gives_up:  # and nothing more is counted
+            self.line(f"if type({operand.text}) is EvaluationError: {GIVE_UP}")
+        else:
+            self.settle()
+            self.line(f"if type({operand.text}) is EvaluationError: raise {operand.text}")
         return operand._replace(fails=False)
+
+    def settled(self, operand: Operand) -> Operand:
+        """Writes what `raise_failure` does where errors end everything; others remain values."""
+        return self.raise_failure(operand) if self.gives_up else operand
+
+    def otherwise(self, header: str, statement: str, result: str) -> bool:
+        """Writes a rare way to a result, which may be an error; tells whether that remains the value."""
+        if not self.gives_up:
+            self.line(f"{header} {statement}")
+            return True
+        self.line(header)
+        self.line(f"\t{statement}")
+        self.line(f"\tif type({result}) is EvaluationError: {GIVE_UP}")
+        return False
+
+    def truth(self, operand: Operand) -> Operand:
+        """Writes the check that an operand is a bool where errors end everything."""
+        if not self.gives_up or operand.cls is bool:
+            return operand
+        self.line(f"if {operand.text} is not True and {operand.text} is not False: {GIVE_UP}")
+        return operand._replace(cls=bool)
 
     def guarded(self, body: Callable[[], Operand], *, caught: bool) -> Operand:
         """Writes a body that may raise errors, and its handler."""
@@ -201,8 +248,8 @@ class Writer(ABC):
         result, which may be an error.
         """
         self.settle()
-        before, lines, depth = self._names, self._lines, self._depth
-        self._lines, self._depth = [], 1
+        before, lines, depth, facts, is_called = self._names, self._lines, self._depth, self.facts, self._is_called
+        self._lines, self._depth, self.facts, self._is_called = [], 1, {}, True
         operand = body()
         self.settle()
         taken = {
@@ -215,7 +262,7 @@ class Writer(ABC):
         name = f"f{len(self.functions)}"
         header = f"def {name}({', '.join(('meter', 'left', 'mark', *taken))}):"
         self.functions.append("\n".join([header, *self._lines, f"\treturn left, mark, {operand.text}", ""]))
-        self._lines, self._depth = lines, depth
+        self._lines, self._depth, self.facts, self._is_called = lines, depth, facts, is_called
         return name, [*taken], operand
 
     def main(self, body: Callable[[], Operand]) -> str:

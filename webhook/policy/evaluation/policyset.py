@@ -1,4 +1,8 @@
-"""Policies with their bindings, the objects that they read, and which of them are evaluated for a request.
+"""Policies with their bindings, the objects that they read, and the plans by which they are evaluated.
+
+Policies are planned once for every place: an operation on a resource. If the place alone decides, a plan lists policies
+with their bindings and parameters. If names, labels or namespaces matter, too, it lists the policies that may match,
+and each request is matched against them.
 
 Follows apiserver ``pkg/admission/plugin/policy/matching/matching.go``, ``plugin/webhook/predicates`` and, for
 parameters, ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` (CollectParams).
@@ -9,9 +13,9 @@ Kubernetes' remaining kinds, only the metadata is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from webhook.api import conversion, judgement
 from webhook.api.versions import type_of
@@ -21,6 +25,7 @@ from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Reques
 from webhook.policy.evaluation.verdict import PolicyDecision
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, Resource, guess_resource, kind_in
 from webhook.policy.manifest.model import (
+    MUTATING,
     VALIDATING,
     Binding,
     Given,
@@ -38,6 +43,10 @@ from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 
 NamespaceLabels = Callable[[str], Mapping[str, Any]]
+RequestPlace = tuple[Resource, GroupVersionKind, str, str, bool]
+Plan = tuple["Candidate", ...]
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:
@@ -127,6 +136,8 @@ class Matched(NamedTuple):
 
 def match(criteria: MatchResources, request: Request, kinds: Kinds, labels: NamespaceLabels) -> Matched | None:
     """Return the version in which a policy or binding matches a request; None if it does not match."""
+    if criteria.named is not None and (request.resource.group, request.resource.resource) not in criteria.named:
+        return None
     if not _namespace_matches(criteria, request, labels):
         return None
     objects = (each for each in (request.object, request.old_object) if each is not None)
@@ -196,6 +207,12 @@ def _missing(kind: GroupVersionKind, ref: ParamRef, namespace: str, objects: Pol
     return f"{wanted} in the namespace {quoted(namespace)}{there}"
 
 
+_MAX_PLACES: Final = 500
+"""More places than a cluster has; requests with made-up places must not fill the memory."""
+_MAX_PLACE: Final = 1000
+"""The maximum characters of a place: longer than in any cluster, where names have at most 253, and most of them 63."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Hook:
     """A policy that has bindings."""
@@ -203,25 +220,12 @@ class Hook:
     policy: Policy
     bindings: tuple[Binding, ...]
 
-    @property
-    def is_about_namespaces(self) -> bool:
-        """Whether its match depends on nothing but operation, resource and namespace."""
-        matches = (self.policy.match, *(binding.match for binding in self.bindings))
-        return all(match is None or match.is_about_namespaces for match in matches)
-
-    def invocations(self, request: Request, objects: PolicySet, labels: NamespaceLabels) -> Iterator[Invocation]:
-        """List its evaluations for a request; `labels` returns the labels of a namespace, given by name."""
-        matched = match(self.policy.match, request, objects.kinds, labels)
-        if matched is None:
-            return
-        if (kind := self.policy.param_kind) and objects.is_namespaced(kind) is None:
-            missing = f"the CustomResourceDefinition of {kind.kind} ({kind.api_version}), or such an object"
-            fault = f"failed to find resource referenced by paramKind: '{kind}'"
-            yield Invocation(self, None, matched, fault=fault, missing=missing)
-            return
-        for binding in self.bindings:
-            if not binding.match or match(binding.match, request, objects.kinds, labels):
-                yield from _with_params(Invocation(self, binding, matched), binding, request.namespace, objects)
+    def passed(self, binding: Binding, params: JSONObject | None) -> tuple[PolicyDecision, ...]:
+        """Return the policy's decisions if all its validations hold."""
+        stated = (validation.expression for validation in self.policy.validations)
+        return tuple(
+            PolicyDecision(self.policy, binding, denied=False, path=each.path, params=params) for each in stated
+        )
 
 
 class Invocation(NamedTuple):
@@ -230,6 +234,7 @@ class Invocation(NamedTuple):
     Args:
         binding: The binding; None if the policy itself is at fault.
         matched: The version in which the policy sees the object.
+        passed: The policy's decisions if all its validations hold.
         fault: Why it cannot be evaluated, in the API server's words.
         missing: The object that would have to be given; empty if none would help.
     """
@@ -238,13 +243,9 @@ class Invocation(NamedTuple):
     binding: Binding | None
     matched: Matched
     params: JSONObject | None = None
+    passed: tuple[PolicyDecision, ...] = ()
     fault: str = ""
     missing: str = ""
-
-    @property
-    def passed(self) -> list[PolicyDecision]:
-        """The policy's decisions if all its validations hold."""
-        return [self.decision(denied=False, path=each.expression.path) for each in self.hook.policy.validations]
 
     def decision(self, *, denied: bool, **facts: Any) -> PolicyDecision:
         """Return a decision of the policy."""
@@ -262,11 +263,48 @@ class Invocation(NamedTuple):
         return self.decision(denied=denied, is_error=True, message=message, **facts)
 
 
+class Candidate(NamedTuple):
+    """A policy that may match a request.
+
+    Args:
+        matched: The version in which it sees the object; None if that depends on the request.
+        settled: Its evaluations if they are the same for all requests in the place.
+    """
+
+    hook: Hook
+    matched: Matched | None = None
+    settled: tuple[Invocation, ...] = ()
+
+    @property
+    def is_about_namespaces(self) -> bool:
+        """Whether its match depends on nothing but the namespace and the place."""
+        matches = (self.hook.policy.match, *(binding.match for binding in self.hook.bindings))
+        return all(match is None or match.is_about_namespaces for match in matches)
+
+    def invocations(self, request: Request, objects: PolicySet, labels: NamespaceLabels) -> Iterable[Invocation]:
+        """List its evaluations for a request; `labels` returns the labels of a namespace, given by name."""
+        return self.settled or self._invocations(request, objects, labels)
+
+    def _invocations(self, request: Request, objects: PolicySet, labels: NamespaceLabels) -> Iterator[Invocation]:
+        hook = self.hook
+        matched = self.matched or match(hook.policy.match, request, objects.kinds, labels)
+        if matched is None:
+            return
+        if (kind := hook.policy.param_kind) and objects.is_namespaced(kind) is None:
+            missing = f"the CustomResourceDefinition of {kind.kind} ({kind.api_version}), or such an object"
+            fault = f"failed to find resource referenced by paramKind: '{kind}'"
+            yield Invocation(hook, None, matched, fault=fault, missing=missing)
+            return
+        for binding in hook.bindings:
+            if not binding.match or match(binding.match, request, objects.kinds, labels):
+                yield from _with_params(Invocation(hook, binding, matched), binding, request.namespace, objects)
+
+
 def _with_params(invocation: Invocation, binding: Binding, namespace: str, objects: PolicySet) -> Iterator[Invocation]:
     """Yield an evaluation with each of its parameters, or with the reason why they do not exist, or cannot exist."""
     kind, ref = invocation.hook.policy.param_kind, binding.param_ref
     if kind is None or ref is None:
-        yield invocation
+        yield invocation._replace(passed=invocation.hook.passed(binding, None))
         return
     is_namespaced = objects.is_namespaced(kind)
     where = (ref.namespace or namespace) if is_namespaced else ""
@@ -280,7 +318,41 @@ def _with_params(invocation: Invocation, binding: Binding, namespace: str, objec
         yield invocation._replace(fault=fault, missing=_missing(kind, ref, where, objects))
     else:
         for params in found[:1] if ref.selector is None else found:
-            yield invocation._replace(params=params)
+            yield invocation._replace(params=params, passed=invocation.hook.passed(binding, params))
+
+
+def _planned(hooks: Iterable[Hook], request: Request, objects: PolicySet) -> Iterator[Candidate]:
+    if request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ()):
+        return
+    pair = request.resource.group, request.resource.resource
+    for hook in hooks:
+        criteria = hook.policy.match
+        if criteria.named is not None and pair not in criteria.named:
+            continue
+        if not criteria.is_about_places:
+            yield Candidate(hook)
+        elif matched := match(criteria, request, objects.kinds, objects.namespace_labels):
+            candidate = Candidate(hook, matched)
+            if not all(_is_about_places(hook.policy, binding, objects) for binding in hook.bindings):
+                yield candidate
+            elif settled := tuple(candidate.invocations(request, objects, objects.namespace_labels)):
+                yield candidate._replace(settled=settled)
+
+
+def _is_about_places(policy: Policy, binding: Binding, objects: PolicySet) -> bool:
+    """Tell whether a binding matches all requests in one place or none, with the same parameters."""
+    if binding.match and not binding.match.is_about_places:
+        return False
+    kind, ref = policy.param_kind, binding.param_ref
+    return kind is None or ref is None or bool(ref.namespace) or not objects.is_namespaced(kind)
+
+
+def keep(known: dict[_Key, _Value], place: _Key, found: _Value, length: int) -> None:
+    """Cache a value for a place, unless the place is too long, in characters, to be real."""
+    if length <= _MAX_PLACE:
+        if len(known) >= _MAX_PLACES:
+            del known[next(iter(known))]  # the oldest: others stay, and memory stays level
+        known[place] = found
 
 
 class PolicyFinding(NamedTuple):
@@ -309,6 +381,9 @@ class PolicySet:
     mutating: tuple[Hook, ...]
     policies: tuple[Policy, ...]
     findings: tuple[PolicyFinding, ...]
+    _plans: Mapping[str, dict[RequestPlace, Plan]] = field(
+        init=False, default_factory=lambda: {VALIDATING: {}, MUTATING: {}}
+    )
     _stored: dict[GroupVersionKind, tuple[JSONObject, ...]] = field(init=False, default_factory=dict)
 
     @cached_property
@@ -316,15 +391,16 @@ class PolicySet:
         """The namespaces by name: each request looks for one, and a cluster may have thousands."""
         return {name: each for each in reversed(self.objects.get(NAMESPACE, ())) if (name := name_of(each))}
 
-    def hooks(self, kind: str, request: Request) -> list[Hook]:
-        """Return the policies of a kind that may match a request by its resource, in their order."""
-        group, _, resource = request.resource
-        if resource in _NEVER_JUDGED.get(group, ()):
-            return []
-        every = self.validating if kind == VALIDATING else self.mutating
-        return [
-            each for each in every if each.policy.match.named is None or (group, resource) in each.policy.match.named
-        ]
+    def plan(self, kind: str, request: Request) -> Plan:
+        """Return the evaluations of the policies of a kind for a request, in their order."""
+        place = request.resource, request.kind, request.operation, request.subresource, not request.namespace
+        found = self._plans[kind].get(place)
+        if found is None:
+            hooks = self.validating if kind == VALIDATING else self.mutating
+            found = tuple(_planned(hooks, request, self))
+            parts = (*request.resource, *request.kind, request.operation, request.subresource)
+            keep(self._plans[kind], place, found, sum(map(len, parts)))
+        return found
 
     def prepare(self) -> None:
         """Compile all expressions now instead of on first use."""

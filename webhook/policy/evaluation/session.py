@@ -18,7 +18,7 @@ from webhook.cel.types.base import Type, struct
 from webhook.later import cached_property
 from webhook.objects import JSONObject, metadata_of
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.policyset import Invocation, Matched, PolicySet
+from webhook.policy.evaluation.policyset import Invocation, Matched, Plan, PolicySet
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import EvaluationFault
 from webhook.policy.manifest.expressions import ExpressionFailure
@@ -181,6 +181,40 @@ hold; here a message that is not shown costs nothing.
 """
 
 
+def place_value(request: Request, matched: Matched) -> JSONObject:
+    """Return what expressions see of all requests in one place: an operation on a resource."""
+    value: JSONObject = {
+        "uid": "",
+        "kind": matched.kind._asdict(),
+        "resource": matched.resource._asdict(),
+        "requestKind": request.kind._asdict(),
+        "requestResource": request.resource._asdict(),
+        "operation": request.operation,
+    }
+    if request.subresource:
+        value["subResource"] = value["requestSubResource"] = request.subresource
+    return value
+
+
+def own_value(
+    place: Mapping[str, Any],
+    user: Mapping[str, Any],
+    options: Mapping[str, Any] | None,
+    name: str,
+    namespace: str,
+    *,
+    dry_run: bool,
+) -> JSONObject:
+    """Return the variable ``request``; `place` has the fields that all requests in the same place share."""
+    known = {name: each for name, each in user.items() if each}
+    value = {**place, "userInfo": known, "dryRun": dry_run, "options": options}
+    if name:
+        value["name"] = name
+    if namespace:
+        value["namespace"] = namespace
+    return value
+
+
 _HIDDEN: Final = frozenset({"managedFields", "ownerReferences", "selfLink"})
 
 
@@ -271,8 +305,7 @@ class Session:
 
     def invocations(self, kind: str) -> Iterator[Invocation]:
         """List the policies of a kind to evaluate, in their order."""
-        for hook in self.policies.hooks(kind, self.request):
-            yield from hook.invocations(self.request, self.policies, self.namespace_labels)
+        return self.invocations_in(self.policies.plan(kind, self.request))
 
     @property
     def namespace(self) -> JSONObject | None:
@@ -289,28 +322,17 @@ class Session:
         if not self.policies.knows_namespace(name):
             self.notes.add(f"the namespace {quoted(name)} was not given: it is taken to have no labels but its name")
 
+    def invocations_in(self, plan: Plan) -> Iterator[Invocation]:
+        """List the policies of a plan to evaluate, in their order."""
+        for step in plan:
+            yield from step.invocations(self.request, self.policies, self.namespace_labels)
+
     def request_value(self, matched: Matched) -> JSONObject:
         """Return the request as the expressions of a policy see it: an AdmissionRequest without the objects."""
         if matched not in self._requests:
-            sent = self.request
-            value: JSONObject = {
-                "uid": "",
-                "kind": matched.kind._asdict(),
-                "resource": matched.resource._asdict(),
-                "requestKind": sent.kind._asdict(),
-                "requestResource": sent.resource._asdict(),
-                "operation": sent.operation,
-                "userInfo": {name: each for name, each in sent.user.items() if each},
-                "dryRun": sent.dry_run,
-                "options": sent.options,
-            }
-            stated = {
-                "subResource": sent.subresource,
-                "requestSubResource": sent.subresource,
-                "name": sent.name,
-                "namespace": sent.namespace,
-            }
-            self._requests[matched] = value | {name: each for name, each in stated.items() if each}
+            sent, place = self.request, place_value(self.request, matched)
+            own = sent.user, sent.options, sent.name, sent.namespace
+            self._requests[matched] = own_value(place, *own, dry_run=sent.dry_run)
         return self._requests[matched]
 
     @cached_property

@@ -139,6 +139,11 @@ class MatchResources(NamedTuple):
     named: frozenset[tuple[str, str]] | None = None
 
     @property
+    def is_about_places(self) -> bool:
+        """Whether a match depends only on operation and resource, not on the object."""
+        return self.is_about_namespaces and not self.namespaces
+
+    @property
     def is_about_namespaces(self) -> bool:
         """Whether a match depends only on operation, resource and namespace."""
         return not self.objects and not any(rule.names for rule in (*self.rules, *self.exclude))
