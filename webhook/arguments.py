@@ -65,8 +65,7 @@ def several(name: str, value: Any, what: str, *of: type) -> list[Any]:
     """
     if isinstance(value, of):
         return [value]
-    if isinstance(value, bytes) or _is_mapping(value) or not hasattr(value, "__iter__"):
-        raise ValueError(_wrong(name, f"{what}, or a list of such", value))
+    check_iterable(name, value, f"{what}, or a list of such")
     values = list(value)
     for index, each in enumerate(values):
         if not isinstance(each, of):
@@ -84,14 +83,17 @@ def check_object(name: str, value: Any) -> None:
         raise ValueError(_wrong(name, "an object", value))
 
 
-def check_iterable(name: str, value: Any) -> None:
-    """Check that an argument can be a list of objects.
+def check_iterable(name: str, value: Any, what: str = "a list of objects") -> None:
+    """Check that an argument can be a list.
+
+    Args:
+        what: The meaning of the argument, in words.
 
     Raises:
         ValueError: It has another type.
     """
     if isinstance(value, (str, bytes)) or _is_mapping(value) or not hasattr(value, "__iter__"):
-        raise ValueError(_wrong(name, "a list of objects", value))
+        raise ValueError(_wrong(name, what, value))
 
 
 def check_objects(name: str, value: Any, *required: str) -> None:

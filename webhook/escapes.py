@@ -1,4 +1,4 @@
-"""Escapes of Go's string literals (strconv.Quote), and its white space."""
+"""Escapes of Go's string literals (strconv.Quote), and its white space; escapes of what is not printable."""
 
 from __future__ import annotations
 
@@ -32,6 +32,13 @@ class _Escapes(dict[int, str]):
         if code < _TWO_DIGITS:
             return f"\\x{code:02x}"
         return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
+
+
+def printable(text: str) -> str:
+    r"""Escape unprintable characters, such as ``\x1b``: they could end a line, or rewrite the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 GO_QUOTED: Final = _Escapes(GO_ESCAPES)

@@ -15,6 +15,7 @@ from webhook.edit.changes import changed, nested
 from webhook.edit.scalars import key, rewritten
 from webhook.edit.tree import Edit, OverlapError, Tree, apply, tree_of
 from webhook.findings import Finding, Identity, identity
+from webhook.grouping import by_key
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, text
 from webhook.problem import ERROR, NOT_DECODED, NOTE, Path, Problem, Steps, value_at
@@ -64,11 +65,8 @@ class _References:
     def _to_objects(self) -> dict[tuple[str, str], list[_Mention]]:
         """Where names of objects are written, by the field and the name."""
         fields = frozenset(NAMED_BY.values())
-        found: dict[tuple[str, str], list[_Mention]] = defaultdict(list)
-        for document in self._documents:
-            for field, name, path in _names(document.data, fields):
-                found[field, name].append((document, path))
-        return found
+        named = ((document, each) for document in self._documents for each in _names(document.data, fields))
+        return by_key(((field, name), (document, path)) for document, (field, name, path) in named)
 
     def of(self, document: Document, path: Steps) -> Iterator[_Mention]:
         """Find the occurrences of the name at a place: itself, and all references to the same object.
@@ -267,12 +265,8 @@ def _together(texts: dict[str, str], plans: Iterable[Plan], files: Container[str
     Raises:
         OverlapError: Two of them change the same part.
     """
-    edits: dict[str, list[Edit]] = defaultdict(list)
-    for plan in plans:
-        for file, more in plan.edits.items():
-            if files is None or file in files:
-                edits[file] += more
-    return {file: apply(texts[file], each) for file, each in edits.items()}
+    edits = by_key((file, each) for plan in plans for file, several in plan.edits.items() for each in several)
+    return {file: apply(texts[file], each) for file, each in edits.items() if files is None or file in files}
 
 
 def _is_further(found: Problem, fixed: Problem) -> bool:
@@ -433,11 +427,8 @@ class Fixing:
             changed, done = applied(state.texts, more)
             if not done or self._judgements >= _JUDGEMENTS:
                 break
-        wrong: dict[str, list[Finding]] = {}
-        for each in looked_at:
-            if _kind(each) in surplus or _place(each) in rewritten:
-                wrong.setdefault(each.file, []).append(each)
-        return state, wrong
+        wrong = (each for each in looked_at if _kind(each) in surplus or _place(each) in rewritten)
+        return state, by_key((each.file, each) for each in wrong)
 
 
 def _ignored(before: FileState, fixed: Sequence[Finding]) -> Callable[[Finding], bool]:
@@ -453,9 +444,7 @@ def _ignored(before: FileState, fixed: Sequence[Finding]) -> Callable[[Finding],
     had_errors = {(each.file, each.document) for each in errors}
     undecoded = {(each.file, each.document) for each in errors if _hides(each)}
     to_remove = set(map(_kind, fixed))
-    edited: dict[tuple[str, int], list[Finding]] = defaultdict(list)
-    for each in fixed:
-        edited[each.file, each.document].append(each)
+    edited = by_key(((each.file, each.document), each) for each in fixed)
 
     def is_ignored(finding: Finding) -> bool:
         level, rule = finding.problem.level, finding.problem.rule

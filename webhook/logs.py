@@ -23,6 +23,7 @@ from typing import Any, Literal
 from webhook.admission import Record
 from webhook.admission.enforcement import DENY
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, MALFORMED, RecordedFinding
+from webhook.escapes import printable
 
 Format = Literal["auto", "json", "text"]
 LONGEST = select.PIPE_BUF
@@ -187,22 +188,15 @@ class TextFormatter(logging.Formatter):
         head = decided["decision"] if decided else record.levelname
         text = str(_cut(decided, _BOUNDS[0])) if decided else f"{record.name}: {record.getMessage()}"
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
-        lines = [f"{clock} {self._colour(head)} {_cut(_visible(text), LONGEST // 5)}"]
+        lines = [f"{clock} {self._colour(head)} {_cut(printable(text), LONGEST // 5)}"]
         if record.exc_info:
-            lines += [f"  {_visible(line)}" for line in self.formatException(record.exc_info).splitlines()]
+            lines += [f"  {printable(line)}" for line in self.formatException(record.exc_info).splitlines()]
         return "\n".join(lines)
 
     def _colour(self, head: str) -> str:
         padded = f"{head.lower():<9}"
         colour = _COLOURS.get(head) if self._coloured else None
         return f"\x1b[{colour}m{padded}\x1b[0m" if colour else padded
-
-
-def _visible(text: str) -> str:
-    """Escape characters that would end the line or move a terminal's cursor."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _cut(value: Any, bound: int) -> Any:

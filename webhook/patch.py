@@ -76,7 +76,7 @@ class _Patcher:
     def _found(self, path: str, complaint: str, operation: str = "") -> tuple[Any, str]:
         """Return the list or map that holds the value at a path, and its key there."""
         missing = PatchError(f"{complaint}: {_MISSING}", (operation, path) if operation else ())
-        _, *steps = map(_decoded, path.split("/"))
+        steps = steps_of(path)
         container = self.document
         for key in steps[:-1]:
             try:
@@ -169,8 +169,9 @@ def _value(operation: JSONObject) -> Any:
     return copy.deepcopy(operation.get("value"))
 
 
-def _decoded(part: str) -> str:
-    return part.replace("~1", "/").replace("~0", "~")
+def steps_of(pointer: str) -> list[str]:
+    """Return the steps of a JSON Pointer."""
+    return [each.replace("~1", "/").replace("~0", "~") for each in pointer.split("/")[1:]]
 
 
 def _atoi(key: str) -> int:

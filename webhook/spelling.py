@@ -58,6 +58,12 @@ def either(names: Sequence[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+def beginning(texts: Sequence[str]) -> str:
+    """Return what all texts begin with."""
+    first, last = min(texts, default=""), max(texts, default="")
+    return first[: next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)]
+
+
 def some_of(texts: Sequence[str], most: int, more: str = "{} more") -> list[str]:
     """Return the first of some texts; if there are others, then a text with their number."""
     return [*texts[:most], *([more.format(len(texts) - most)] if len(texts) > most else [])]

@@ -135,6 +135,7 @@ class TestCompletion:
             "draguard validate --level w": [
                 "warn",
                 "webhook-fields=",
+                "webhook-names=",
                 "webhook-not-called=",
                 "whole-device=",
                 "wrong-parameters=",

@@ -12,12 +12,13 @@ from typing import Any, Final, TextIO
 from webhook.check.files import check_charts, render_options
 from webhook.documents import STDIN, Piece, Selection
 from webhook.documents.files import only_manifests
+from webhook.escapes import printable
 from webhook.findings import Finding, code_of
 from webhook.problem import WARNING
-from webhook.report import Style
+from webhook.report import Style, terminal_columns
 from webhook.report import lines as lines_of
 from webhook.report.model import Report
-from webhook.report.text import COLORS, as_json, as_text, folded, not_read, printable, uncommanded
+from webhook.report.text import COLORS, as_json, as_text, folded, not_read, uncommanded
 from webhook.sources import read
 from webhook.usage import UsageError
 
@@ -126,15 +127,13 @@ def tell(*lines: str) -> None:
 
 _NARROWEST: Final = 40
 """The least columns of a terminal: text is not folded any narrower."""
+_USUAL: Final = 80
+"""The columns of a terminal that does not tell."""
 
 
 def columns(stream: TextIO) -> int:
     """Return the width of a terminal; 0 if a stream goes elsewhere, where each text stays on one line."""
-    if not stream.isatty():
-        return 0
-    from shutil import get_terminal_size  # needed only for terminals
-
-    return max(get_terminal_size().columns, _NARROWEST)
+    return max(terminal_columns() or _USUAL, _NARROWEST) if stream.isatty() else 0
 
 
 def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:

@@ -15,9 +15,10 @@ from webhook.cli.console import show_escaped, show_lines, show_refusals, show_st
 from webhook.devices import FREE, HEADER, HELD, STRANDED, Row, Table, columns, grouped, listed, summary, summed
 from webhook.deviceselectors.fleet import EVERYWHERE
 from webhook.documents import STDIN
+from webhook.escapes import printable
 from webhook.objects import name_of
 from webhook.report.model import Report
-from webhook.report.text import colored, columns_of, printable
+from webhook.report.text import colored, columns_of
 from webhook.scan.stored import Stored
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError

@@ -18,7 +18,8 @@ from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, text_of
 from webhook.drivers.files import UnusableProfilesError, read_profiles
 from webhook.findings import UNREAD
-from webhook.objects import JSONObject, items, name_of
+from webhook.grouping import by_key
+from webhook.objects import JSONObject, items, name_of, text
 from webhook.report.model import Report
 from webhook.report.text import counted
 from webhook.spelling import did_you_mean
@@ -36,9 +37,7 @@ def _kind_of(driver: str, device: JSONObject) -> str:
 
 
 def _profile(driver: str, devices: list[JSONObject], of_class: Mapping[str, set[tuple[str, str]]]) -> JSONObject:
-    kinds: dict[str, list[JSONObject]] = {}
-    for device in devices:
-        kinds.setdefault(_kind_of(driver, device), []).append(device)
+    kinds = by_key((_kind_of(driver, device), device) for device in devices)
     profile: JSONObject = {"driver": driver, "source": f"what {len(devices)} devices of a cluster have"}
     # A class of several kinds says nothing about a device.
     alone = {name: next(iter(pairs)) for name, pairs in sorted(of_class.items()) if len(pairs) == 1}
@@ -131,11 +130,9 @@ def _from_cluster(sources: list[str | Server]) -> int:
     if code := show_refusals(report):
         return code
     slices = inventory.all(_SLICE)
-    devices: dict[str, list[JSONObject]] = {}
-    for each in slices:
-        spec = each.get("spec") or {}
-        if isinstance(driver := spec.get("driver"), str):
-            devices.setdefault(driver, []).extend(spec.get("devices") or ())
+    devices = by_key(
+        (text(each, "spec", "driver"), device) for each in slices for device in items(each, "spec", "devices")
+    )
     fleet = Fleet(Catalog(slices), DEFAULT, enabled(DEFAULT))
     kinds = {  # of the devices that each class selects
         name_of(each): {
@@ -144,7 +141,7 @@ def _from_cluster(sources: list[str | Server]) -> int:
         }
         for each in inventory.all(_CLASS)
     }
-    profiles = [_profile(driver, found, kinds) for driver, found in sorted(devices.items()) if found]
+    profiles = [_profile(driver, found, kinds) for driver, found in sorted(devices.items()) if driver]
     if not profiles:
         raise UsageError("no ResourceSlices found; `draguard snapshot` prints what to collect")
     sys.stdout.write(dump(profiles))

@@ -28,7 +28,7 @@ from webhook.configuration.options import (
     Output,
     variables,
 )
-from webhook.report import FORMATS
+from webhook.report import FORMATS, terminal_columns
 from webhook.spelling import did_you_mean, nearest
 from webhook.usage import UsageError
 
@@ -75,17 +75,6 @@ class Help(argparse.RawDescriptionHelpFormatter):
             else fill(each, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
             for each in paragraphs
         )
-
-
-def _columns() -> int:
-    """Return the columns of the terminal; importing ``shutil`` for this would take longer than everything here."""
-    stated = os.environ.get("COLUMNS", "")
-    if stated.isdecimal() and int(stated):
-        return int(stated)
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or _COLUMNS
-    except (OSError, ValueError):
-        return _COLUMNS
 
 
 def _positional(action: argparse.Action) -> str:
@@ -143,7 +132,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, **options: Any) -> None:
-        formatter: Any = partial(Help, max_help_position=28, width=_columns())
+        formatter: Any = partial(Help, max_help_position=28, width=terminal_columns() or _COLUMNS)
         super().__init__(formatter_class=formatter, allow_abbrev=False, **options)
         self.register("action", None, _Once)
 

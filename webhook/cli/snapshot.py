@@ -13,9 +13,10 @@ from webhook.check.cluster import cluster_documents
 from webhook.check.progress import counting
 from webhook.cli.console import tell
 from webhook.configuration.options import Live
+from webhook.escapes import printable
 from webhook.inventory.snapshots import OPTIONAL, RESOURCES
 from webhook.report.model import Report
-from webhook.report.text import as_json, as_text, printable
+from webhook.report.text import as_json, as_text
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:

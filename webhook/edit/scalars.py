@@ -9,6 +9,7 @@ from webhook.documents.compose import compose
 from webhook.documents.nodes import BLOCK_STYLES, Node, visible
 from webhook.documents.source import ContentError
 from webhook.edit.tree import Edit
+from webhook.spelling import beginning
 
 
 def rewritten(text: str, node: Node, value: str | int | bool, *, in_braces: bool) -> list[Edit]:  # noqa: FBT001 - JSON
@@ -83,8 +84,8 @@ def _changed_part(text: str, node: Node, value: str) -> Edit | None:
     are counted, which are the same in both, in the same order.
     """
     old = node.value
-    head = _common(old, value)
-    tail = _common(old[head:][::-1], value[head:][::-1])
+    head = len(beginning((old, value)))
+    tail = len(beginning((old[head:][::-1], value[head:][::-1])))
     # White space is not counted, so the part begins and ends with other characters.
     while head and old[head : head + 1].isspace() and head < len(old) - tail:
         head -= 1
@@ -111,12 +112,6 @@ def _changed_part(text: str, node: Node, value: str) -> Edit | None:
     elif node.style == "'":
         new = new.replace("'", "''")
     return Edit(start, end, new)
-
-
-def _common(one: str, other: str) -> int:
-    """Count the common first characters of two texts."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def count(text: str) -> int:

@@ -65,9 +65,6 @@ def _addressed(among: Iterable[ExplainedKind], steps: Sequence[str]) -> tuple[li
     return found, path
 
 
-__all__ = ["UnknownNameError", "explain", "only_kind_with"]
-
-
 class UnknownNameError(LookupError):
     """A rule, kind or field does not exist; the message suggests the intended one."""
 
@@ -158,20 +155,16 @@ def _spelled(name: str, known: Iterable[str]) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def only_kind_with(path: str, *, kubernetes: str | None) -> tuple[str, str] | None:
+def _only_kind_with(path: str, release: Release | None) -> tuple[str, str] | None:
     """Find the only kind with a field or, as the field may be unknown, with the field around it.
 
     Args:
         path: The path in the kind, such as ``spec.devices.requests[0].name``.
-        kubernetes: The release whose kinds are meant; None for all releases.
+        release: The release whose kinds are meant; None for all releases.
 
     Returns:
         The kind and its newest API version; None if there are several kinds, or none.
-
-    Raises:
-        ValueError: ``kubernetes`` is not a known version.
     """
-    release = release_of(kubernetes) if kubernetes else None
     among, steps = kinds(release), _steps(path)
     for place in (steps, steps[:-1]):
         names = {kind.name for kind in among if not isinstance(_walk(kind, place, release), str)}
@@ -315,8 +308,8 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 """A value, which may look like a field."""
 _NOT_DECODED: Final = re.compile(r'\b(\w+) in version "([\w./-]+)" cannot be handled as a ')
 _IN_GO: Final = re.compile(r'unknown field "([^"]+)"|Go struct field \w+\.([\w.]+) of type ')
-_OF_SCHEMA: Final = re.compile(r"at '/?([^']*)': additional properties '([^']+)'")
-"""An unknown field, as kubeconform says it."""
+_OF_SCHEMA: Final = re.compile(r"at '/?([^']*)': additional properties ((?:'[^']+'(?:, )?)+)")
+"""Unknown fields, as kubeconform says it."""
 _OF_KUBECTL: Final = re.compile(r'\bValidationError\((\w[^()]*)\): unknown field "([^"]+)"(?: in \S*\.(v\d\w*)\.)?')
 """The same, as kubectl and Helm say it by the schemas of the cluster."""
 _TYPED: Final = re.compile(r"\bfailed to create typed patch object \([^;()]*; /?([\w./-]+), Kind=(\w+)\)")
@@ -377,9 +370,10 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
 
 
 def _as_in_go(found: re.Match[str]) -> str:
-    """Say that a field is unknown as the API server does."""
-    path = re.sub(r"/[0-9]+\b", "", f"{found[1]}/{found[2]}").strip("/").replace("/", ".")
-    return f'unknown field "{path}"'
+    """Say that fields are unknown as the API server does."""
+    around = re.sub(r"/[0-9]+(?=/|\Z)", "", found[1]).replace("/", ".")
+    names = re.findall("'([^']+)'", found[2])
+    return ", ".join(f'unknown field "{".".join(filter(None, (around, name)))}"' for name in names)
 
 
 def explain_reason(reason: str) -> str:
@@ -564,7 +558,8 @@ def _without_kind(answer: str, kubernetes: str | None) -> Iterator[_Subject]:
         return
     unknown = [name or wrong for name, wrong in _IN_GO.findall(answer)]
     paths = dict.fromkeys(unknown, "") or dict(_fields_in(answer))
-    meant = {kind for path in paths if (kind := only_kind_with(path, kubernetes=kubernetes))}
+    release = release_of(kubernetes) if kubernetes else None
+    meant = {kind for path in paths if (kind := _only_kind_with(path, release))}
     if paths and len(meant) != 1:
         path = next(iter(paths))
         raise UnknownNameError(f"{path} has no kind before it: write KIND.{path}, such as Pod.spec")

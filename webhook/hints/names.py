@@ -9,7 +9,7 @@ from typing import Final
 from webhook.budget import current, work
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Meant
-from webhook.spelling import near
+from webhook.spelling import near, some_of
 
 _LISTED: Final = 5
 _MEANT: Final = 3
@@ -22,9 +22,7 @@ _WELL_FORMED: Final = Pattern(r"[a-z0-9./-]+")
 
 def listed(names: Iterable[str]) -> str:
     """List some names, with the number of further ones."""
-    known = list(dict.fromkeys(names))
-    more = f", and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-    return ", ".join(known[:_LISTED]) + more
+    return ", ".join(some_of([*dict.fromkeys(names)], _LISTED, "and {} more"))
 
 
 def instead(name: str, names: Iterable[str], what: str) -> str:

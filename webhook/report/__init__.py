@@ -5,6 +5,8 @@ Formats are imported on first use, so that the command line's parser can list th
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -27,6 +29,17 @@ class Style(NamedTuple):
     color: bool = False
     width: int = 0
     quiet: bool = False
+
+
+def terminal_columns() -> int:
+    """Return the columns of the terminal, 0 if unknown; importing ``shutil`` for this takes longer than most help."""
+    stated = os.environ.get("COLUMNS", "")
+    if stated.isdecimal() and int(stated):
+        return int(stated)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 0
 
 
 FORMATS: Mapping[str, str] = {

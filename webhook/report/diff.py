@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import Match, SequenceMatcher
 from typing import Final
 
+from webhook.escapes import printable
 from webhook.findings import Finding
 from webhook.grouping import by_key
-from webhook.report.text import counted, printable, uncommanded
+from webhook.report.text import counted, uncommanded
 
 _SEPARATOR = "---"
 

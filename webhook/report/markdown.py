@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
+from webhook.escapes import printable
 from webhook.explain.names import page
 from webhook.findings import Finding
 from webhook.report import Style
@@ -22,7 +23,6 @@ from webhook.report.text import (
     label_of,
     object_of,
     policy_of,
-    printable,
     rendered_as,
     stated,
     uncommanded,

@@ -26,6 +26,7 @@ from webhook.records import NamedTuple
 from webhook.report.text import counted, escaped
 from webhook.scan.drivers import plugins, silent
 from webhook.simulation.rejections import stages_of
+from webhook.spelling import beginning
 
 if TYPE_CHECKING:
     from webhook.scan.stored import Stored
@@ -165,7 +166,7 @@ class Picture:
             ((row.node,) if row.node != EVERYWHERE else ("", row.driver, row.pool), row) for row in by_node
         )
         names = [box[0] for box in self._boxes if box[0]]
-        start, end = _beginning(names), _beginning([name[::-1] for name in names])[::-1]
+        start, end = beginning(names), beginning([name[::-1] for name in names])[::-1]
         self._alike = (start.rpartition("-")[0], "".join(end.partition(".")[1:])) if len(names) > 1 else ("", "")
         """How the names of all nodes begin and end."""
         self._anchors = {box: f"n{number}" for number, box in enumerate(self._boxes)}
@@ -248,10 +249,9 @@ class Picture:
     def _marked(self) -> Mapping[int, Sequence[_Box]]:
         """The nodes, and pools for several, that each finding is about."""
         found: dict[int, list[_Box]] = defaultdict(list)
-        touching: dict[DeviceID | str, list[int]] = defaultdict(list)
-        for _, numbers_of, devices in self._elsewhere:
-            for key in devices:
-                touching[key] += numbers_of
+        touching: dict[DeviceID | str, list[int]] = by_key(
+            (key, number) for _, numbers, devices in self._elsewhere for key in devices for number in numbers
+        )
         for box, rows in self._boxes.items():
             places: list[DeviceID | str] = [box[0], *map(_id, rows)]
             for number in {each for place in places for of in (self._marks, touching) for each in of.get(place, ())}:
@@ -428,13 +428,10 @@ class Picture:
     # -- nodes and devices
 
     def _map(self) -> Iterator[str]:
-        groups: dict[tuple[str, str], list[_Box]] = defaultdict(list)
-        for box, rows in self._boxes.items():
-            groups[self._zones.get(box[0], ""), _made_of(rows) if box[0] else ""].append(box)
+        placed = [(box, self._zones.get(box[0], ""), rows) for box, rows in self._boxes.items()]
+        groups = by_key(((zone, _made_of(rows) if box[0] else ""), box) for box, zone, rows in placed)
         if len(groups) > _GROUPS_MAX:  # nodes differ too much: zones alone
-            groups = defaultdict(list)
-            for box in self._boxes:
-                groups[self._zones.get(box[0], ""), "" if box[0] else " "].append(box)
+            groups = by_key(((zone, "" if box[0] else " "), box) for box, zone, _ in placed)
         if any(self._alike):
             yield f'<p class="quiet">all nodes are named {escaped("-*".join(self._alike))}</p>'
         for (zone, kind), boxes in sorted(groups.items(), key=lambda each: (each[0][0], -len(each[1]), each[0][1])):
@@ -561,12 +558,6 @@ def _id(row: Row) -> DeviceID:
 def _whole(row: Row) -> tuple[str, ...]:
     """Return what identifies the counters on which a device draws; nothing if it draws on none."""
     return (row.driver, row.pool, *row.counters)[:3] if row.counters else ()
-
-
-def _beginning(names: Sequence[str]) -> str:
-    """Return what all names begin with."""
-    first, last = min(names, default=""), max(names, default="")
-    return first[: next((at for at, pair in enumerate(zip(first, last, strict=False)) if len({*pair}) > 1), None)]
 
 
 def _element(row: Row) -> str:

@@ -27,6 +27,7 @@ from webhook.documents.search import (
     spelled,
 )
 from webhook.documents.source import MARKDOWN, STDIN_NAME
+from webhook.escapes import printable
 from webhook.findings import Finding, Origin
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, NOTE, WARNING, Fix, Path, Remark
@@ -192,15 +193,6 @@ def shortened(text: str) -> str:
         return text
     head = MAX_MESSAGE // 4
     return f"{text[:head]} […] {text[head + 5 - MAX_MESSAGE :]}"
-
-
-def printable(text: str) -> str:
-    r"""Escape unprintable characters, such as ``\x1b``: they could rewrite the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text
-    )
 
 
 def printable_lines(text: str) -> str:
@@ -486,12 +478,12 @@ def directories(report: Report) -> str:
     depth = max(map(len, below))
     while len(found := Counter("/".join(each[:depth]) for each in below)) > _DIRECTORIES and depth > 1:
         depth -= 1
-    named = {os.path.relpath(f"{top}/{each}"): count for each, count in found.most_common(_DIRECTORIES)}
+    named = {os.path.relpath(f"{top}/{each}"): count for each, count in found.most_common()}
     asked = [f"{os.path.relpath(each)}/" for each in (top, *report.paths)]
-    beside = {each for each in named if not any(path.startswith(f"{each}/") for path in asked)}
-    more = f" and {len(found) - _DIRECTORIES} more" if len(found) > _DIRECTORIES else ""
-    text = f"errors in: {', '.join(f'{printable(each)} ({count})' for each, count in named.items())}{more}"
-    example = next((each for each in named if each in beside and each.partition("/")[0] not in {".", ".."}), "")
+    beside = (each for each in named if not any(path.startswith(f"{each}/") for path in asked))
+    counts = [f"{printable(each)} ({count})" for each, count in named.items()]
+    text = f"errors in: {', '.join(some_of(counts, _DIRECTORIES, 'and {} more'))}"
+    example = next((each for each in beside if each.partition("/")[0] not in {".", ".."}), "")
     how = f"; --exclude {quote(printable(example))} or exclude: in .draguard.yaml leaves a directory out"
     return text + how if example else text
 

@@ -19,6 +19,7 @@ from webhook.documents import Document, parse
 from webhook.documents.search import PATCH_FIELDS
 from webhook.documents.source import MAX_EXCERPT
 from webhook.objects import JSONObject, mapping, text
+from webhook.patch import steps_of
 from webhook.problem import Path, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.sources.bases import documents_in, named_in
@@ -168,7 +169,7 @@ class _Patch(NamedTuple):
             pointer = value_at(operation, ("path",))
             if not isinstance(pointer, str) or not pointer.startswith("/"):
                 continue
-            steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+            steps = steps_of(pointer)
             if len(steps) <= len(path) and all(map(_is_same_step, steps, path)):
                 yield from _places(operation, ("value", *path[len(steps) :]), (index,))
 

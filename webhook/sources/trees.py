@@ -18,6 +18,7 @@ from webhook.sources.bases import Inputs, inputs_of
 from webhook.sources.options import CHART, NoRendererError, RenderOptions, is_chart
 from webhook.sources.rendering import render
 from webhook.sources.running import SECONDS
+from webhook.spelling import some_of
 
 _SHOWN: Final = 8
 """How many of the sources that are not rendered are named for each reason."""
@@ -141,8 +142,8 @@ class _Trees:
                 yield from self._rendered(directory, pending.pop(directory))
             pending = {each: inputs for each, inputs in pending.items() if not self._is_done(each)}
         for reason, sources in self._unrendered.items():
-            more = f" and {len(sources) - _SHOWN} more" if sources[_SHOWN:] else ""
-            self._options.note(f"note: not rendered: {', '.join(sources[:_SHOWN])}{more}: {reason}")
+            named = ", ".join(some_of(sources, _SHOWN, "and {} more"))
+            self._options.note(f"note: not rendered: {named}: {reason}")
 
     def _is_done(self, directory: str) -> bool:
         return os.path.realpath(directory) in self._directories

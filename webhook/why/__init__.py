@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any, Final
 
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
+from webhook.escapes import printable
 from webhook.explain.components import cures
 from webhook.findings import GRAVE
 from webhook.inventory import MalformedError, has_ended, replicas_of
@@ -36,7 +37,6 @@ from webhook.objects import (
     text,
 )
 from webhook.references.pods import QUEUE
-from webhook.report.text import printable
 from webhook.scan.stored import WORKLOADS
 from webhook.simulation.cluster import Demand
 from webhook.simulation.rejections import pods_of

@@ -83,7 +83,7 @@ class TestCheck:
         monkeypatch.setattr("webhook.engine.trial._WORK_OF_ALL", -1)
         patch = "[JSONPatch{op: 'remove', path: '/spec/priority'}]"
         folder = write(p=[each for name in "abcdefg" for each in mutating(name, patch)])
-        named = "note: not tried on small objects, as other policies took too much work: a, b, c, d, e and 2 more\n"
+        named = "note: not tried on small objects, as other policies took too much work: a, b, c, d, e, and 2 more\n"
         assert named in draguard("policy", "check", folder).out
 
     def test_a_condition_is_stripped_before_it_is_compiled(self, checked: Found) -> None:

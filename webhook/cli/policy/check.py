@@ -27,6 +27,7 @@ from webhook.release import Release
 from webhook.report.model import Judged, Report
 from webhook.report.text import counted
 from webhook.sources import read
+from webhook.spelling import some_of
 from webhook.usage import UsageError
 
 _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
@@ -96,8 +97,7 @@ def _remarks(costs: Sequence[JSONObject], result: CheckResult, untried: Sequence
     if result.unchecked:
         yield f"note: warnings are not checked for {counted(result.unchecked, 'object')} with errors"
     if untried:
-        more = f" and {len(untried) - _NAMED} more" if len(untried) > _NAMED else ""
-        named = f"{', '.join(untried[:_NAMED])}{more}"
+        named = ", ".join(some_of(untried, _NAMED, "and {} more"))
         yield f"note: not tried on small objects, as other policies took too much work: {named}"
 
 

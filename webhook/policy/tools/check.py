@@ -35,6 +35,7 @@ from webhook.grouping import by_key
 from webhook.hints.selectors import COMMENTED, comments_in
 from webhook.objects import JSONObject, full_name_of
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
+from webhook.patch import steps_of
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import RULES, load, named_versions
@@ -48,7 +49,7 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.schema.derive.shape import ATOMIC, BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Shape, Structure
-from webhook.spelling import did_you_mean, nearest
+from webhook.spelling import did_you_mean, nearest, some_of
 
 # -- Finds comparisons of a field of the request with a value that it never has, such as a misspelt kind
 
@@ -110,8 +111,7 @@ def comparison_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] 
             values = values_of[_PARTS[field]]
             if None not in values and constant.value not in values:
                 known = sorted(each for each in values if each is not None)
-                more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-                only = ", ".join(map(quoted, known[:_LISTED])) + more
+                only = ", ".join(some_of([*map(quoted, known)], _LISTED, "and {} more"))
                 message = f"{field} is never {quoted(constant.value)}: the policy's rules match only {only}"
                 hint = did_you_mean(constant.value, known, quotes='"')
                 problem = warning("impossible-value", stated.path, message, hint, stated.start + constant.offset)
@@ -262,9 +262,8 @@ def _start(path: Expression) -> tuple[str, int] | None:
 
 def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_LiteralFault]:
     shape: Shape | None = schema
-    for step in path.split("/")[1:]:
+    for name in steps_of(path):
         if isinstance(shape, Structure):
-            name = step.replace("~1", "/").replace("~0", "~")
             known, shape = shape, shape.field(name)
             if shape is None:
                 effect = "the API server drops it" if known.is_pruned else f"the path {quoted(path)} cannot work"
@@ -583,11 +582,8 @@ def _checkable(policies: PolicySet) -> Iterator[tuple[Policy, frozenset[Path]]]:
     """
     for policy in policies.policies:
         yield policy, frozenset()
-    errors: dict[int, list[PolicyFinding]] = {}
-    for each in policies.findings:
-        if each.problem.level == ERROR:
-            errors.setdefault(id(each.given), []).append(each)
-    for found in errors.values():
+    errors = (each for each in policies.findings if each.problem.level == ERROR)
+    for found in by_key((id(each.given), each) for each in errors).values():
         given = found[0].given
         if all(map(_is_apart, found)):
             yield policy_of(given, policies.release), frozenset(each.problem.path for each in found)
