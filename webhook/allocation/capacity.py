@@ -70,7 +70,7 @@ def take(
     refused: list[str] = []
     for name, each in capacity.items():
         total = decode_quantity(each.get("value"))
-        policy = each.get("requestPolicy")
+        policy = each.get("requestPolicy") or {}
         taken = _taken(decode_quantity(wanted[name]) if name in wanted else None, total, policy, fractions=fractions)
         amounts[name], limits[name], texts[name] = amount(taken), amount(total), str(taken)
         is_allowed = is_allowed and amounts[name] <= limits[name]
@@ -101,14 +101,14 @@ def as_published(requests: Mapping[str, Any], capacity: Mapping[str, JSONObject]
     return found
 
 
-def most_within(policy: JSONObject | None, free: int) -> str:
+def most_within(policy: JSONObject, free: int) -> str:
     """Return the largest share of the free capacity that a policy allows, as a quantity; empty if it allows no share.
 
     Args:
-        policy: The policy of the capacity; None without one.
+        policy: The policy of the capacity; empty without one.
         free: The free amount, in nanos.
     """
-    bounds, values = (policy or {}).get("validRange") or {}, (policy or {}).get("validValues") or ()
+    bounds, values = policy.get("validRange") or {}, policy.get("validValues") or ()
     if values:
         allowed = [each for value in values if (each := amount(decode_quantity(value))) <= free]
         return quantity_text(max(allowed)) if allowed else ""
@@ -119,17 +119,16 @@ def most_within(policy: JSONObject | None, free: int) -> str:
     return quantity_text(top - (top - least) % step if step else top)
 
 
-def _taken(wanted: Quantity | None, total: Quantity, policy: JSONObject | None, *, fractions: bool) -> Quantity:
+def _taken(wanted: Quantity | None, total: Quantity, policy: JSONObject, *, fractions: bool) -> Quantity:
     if wanted is None:
-        default = (policy or {}).get("default")
-        return total if default is None else decode_quantity(default)
-    bounds, values = (policy or {}).get("validRange") or {}, (policy or {}).get("validValues") or ()
+        return total if policy.get("default") is None else decode_quantity(policy["default"])
+    bounds, values = policy.get("validRange") or {}, policy.get("validValues") or ()
     if bounds.get("min") is None:
         return next((value for each in values if wanted <= (value := decode_quantity(each))), wanted)
     least = decode_quantity(bounds["min"])
     if wanted < least:
         return least
-    if fractions and bounds.get("step") is not None and _has_fractions(bounds):
+    if fractions and _has_fractions(bounds):
         start, size = _thousandths(bounds["min"]), _thousandths(bounds["step"])
         return parse_quantity(f"{start - (start - _thousandths(str(wanted))) // size * size}m")
     step = decode_quantity(bounds.get("step")).value()
@@ -140,25 +139,22 @@ def _taken(wanted: Quantity | None, total: Quantity, policy: JSONObject | None, 
 
 
 def _has_fractions(bounds: JSONObject) -> bool:
-    """Tell whether a range has fractions for which thousandths are enough (``useMilli``)."""
-    given = [bounds[name] for name in ("min", "max", "step") if bounds.get(name) is not None]
-    amounts = [_thousandths(each) for each in given]
-    if any(each > _MOST_THOUSANDTHS for each in amounts) or all(each % _THOUSAND == 0 for each in amounts):
+    """Tell whether the steps of a range are fractions for which thousandths are enough (``useMilli``)."""
+    if bounds.get("step") is None or _thousandths(bounds["step"]) < 1:
         return False
-    return bounds.get("step") is None or _thousandths(bounds["step"]) >= 1
+    amounts = [_thousandths(bounds[name]) for name in ("min", "max", "step") if bounds.get(name) is not None]
+    return max(amounts) <= _MOST_THOUSANDTHS and any(each % _THOUSAND for each in amounts)
 
 
 def _thousandths(value: Any) -> int:
     return -(-amount(decode_quantity(value)) // _NANOS_IN_THOUSANDTH)
 
 
-def _violates(taken: Quantity, policy: JSONObject | None, *, fractions: bool) -> bool:
+def _violates(taken: Quantity, policy: JSONObject, *, fractions: bool) -> bool:
     """Tell whether a policy does not allow an amount; it always allows its default.
 
     Go's ``==`` compares the fields of quantities, the spelling among them, not numbers.
     """
-    if policy is None:
-        return False
     if policy.get("default") is not None:
         default = decode_quantity(policy["default"])
         one, other = ((each.scale, each.notation, each.spelled) for each in (taken, default))
@@ -169,7 +165,7 @@ def _violates(taken: Quantity, policy: JSONObject | None, *, fractions: bool) ->
         return bool(values) and all(decode_quantity(each) != taken for each in values or ())
     if bounds.get("max") is not None and taken > decode_quantity(bounds["max"]):
         return True
-    if fractions and bounds.get("step") is not None and _has_fractions(bounds):
+    if fractions and _has_fractions(bounds):
         return (_thousandths(str(taken)) - _thousandths(bounds.get("min"))) % _thousandths(bounds["step"]) != 0
     step = decode_quantity(bounds.get("step")).value()
     least = decode_quantity(bounds.get("min")).value()
@@ -222,7 +218,7 @@ def lack_of_capacity(
             elif needed != amount(decode_quantity(requested)):
                 why = f"wanted: {requested}, rounded up"
             text = f"capacity {name}: {has}, {wanted} is {why}"
-            return Lack(text, name, most_within(capacity[name].get("requestPolicy"), free), wanted)
+            return Lack(text, name, most_within(capacity[name].get("requestPolicy") or {}, free), wanted)
     for name in take.refused:
         policy, wanted = capacity[name]["requestPolicy"], quantity_text(take.amounts[name])
         bounds, values = policy.get("validRange") or {}, policy.get("validValues") or ()

@@ -561,6 +561,7 @@ class NodeView:
         """Nodes with equal keys get the same devices, by place."""
         self._used: Hashable = ()
         self.taken = 0
+        """The devices in use as a whole when `key` was called last, as a bit set of places."""
 
     def _matches(self, device: Device) -> bool | str:
         if not device.slice.is_per_device:

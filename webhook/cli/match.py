@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -121,7 +121,7 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet) -> int
     try:
         with limited(Budget(_WORK)) as budget:
             for each in query:
-                found = _rows(each, fleet, fleet.unused)
+                found = _rows(each, fleet)
                 if budget.left < 0:  # the devices then have errors of their own
                     raise BudgetExceededError  # noqa: TRY301 - handled as where the budget is spent
                 results.append((each, found))
@@ -144,10 +144,10 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet) -> int
     return 0 if len(results) == len(query) and all(is_fine(found) for _, found in results) else 1
 
 
-def _rows(query: Question, fleet: Fleet, not_used: Mapping[int, str]) -> list[DeviceGroup]:
+def _rows(query: Question, fleet: Fleet) -> list[DeviceGroup]:
     """Match the devices; an unexpected error is the result of this query only."""
     try:
-        found = rows(fleet, query.query, not_used)
+        found = rows(fleet, query.query)
     except GRAVE:
         raise
     except Exception as error:  # noqa: BLE001 - the others still get their results

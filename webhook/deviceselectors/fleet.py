@@ -372,12 +372,8 @@ class DeviceGroup(NamedTuple):
     devices: int
 
 
-def rows(fleet: Fleet, query: Query, unused: Mapping[int, str]) -> list[DeviceGroup]:
-    """Group the devices of a cluster by the result of a query, and by model.
-
-    Args:
-        unused: The reasons why the devices of slices cannot be used, by the order of slices.
-    """
+def rows(fleet: Fleet, query: Query) -> list[DeviceGroup]:
+    """Group the devices of a cluster by the result of a query, and by model."""
     nodes: defaultdict[tuple[str, str, str, str], dict[str, int]] = defaultdict(dict)
     answer = fleet.sorted_out(query.of_class, query.own)
     for group in (*answer.taken, *answer.refused, *(each for each, _ in answer.failing)):
@@ -385,7 +381,7 @@ def rows(fleet: Fleet, query: Query, unused: Mapping[int, str]) -> list[DeviceGr
         for each in fleet.places([group]):
             lack = fleet.lack(query.capacity, each.content) if choice.outcome == TRUE else None
             outcome, reason = (FALSE, lack.text) if lack else (choice.outcome, choice.reason)
-            by_node = nodes[outcome, reason, model_of(each.content), unused.get(each.slice.order, "")]
+            by_node = nodes[outcome, reason, model_of(each.content), fleet.unused.get(each.slice.order, "")]
             by_node[each.node] = by_node.get(each.node, 0) + each.devices
     order = {TRUE: 0, ERROR: 1, FALSE: 2}
     found = [DeviceGroup(*key, tuple(sorted(by_node)), sum(by_node.values())) for key, by_node in nodes.items()]

@@ -65,9 +65,6 @@ def _addressed(among: Iterable[ExplainedKind], steps: Sequence[str]) -> tuple[li
     return found, path
 
 
-__all__ = ["UnknownNameError", "explain", "only_kind_with"]
-
-
 class UnknownNameError(LookupError):
     """A rule, kind or field does not exist; the message suggests the intended one."""
 
@@ -125,7 +122,8 @@ def _of_fields(name: str, places: Iterable[FieldPlace]) -> str:
     wanted, value = name.casefold(), re.compile(rf"\b{re.escape(name)}\b")
     if named := [each for each in places if text.type_name(each.field).rpartition("]")[2].casefold() == wanted]:
         return f"{name} is the type of a field: {_first([*map(str, named)])}"
-    if name[:1].isupper() and (named := [each for each in places if value.search(text.said_of(each.field))]):
+    told = ((each, f"{each.field.doc} {getattr(each.field, 'one_of', '')}") for each in places)
+    if name[:1].isupper() and (named := [each for each, said in told if value.search(said)]):
         return f"{name} is not a rule or kind; these fields tell of it: {_first([*map(str, named)])}"
     return ""
 
@@ -158,20 +156,16 @@ def _spelled(name: str, known: Iterable[str]) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def only_kind_with(path: str, *, kubernetes: str | None) -> tuple[str, str] | None:
+def _only_kind_with(path: str, release: Release | None) -> tuple[str, str] | None:
     """Find the only kind with a field or, as the field may be unknown, with the field around it.
 
     Args:
         path: The path in the kind, such as ``spec.devices.requests[0].name``.
-        kubernetes: The release whose kinds are meant; None for all releases.
+        release: The release whose kinds are meant; None for all releases.
 
     Returns:
         The kind and its newest API version; None if there are several kinds, or none.
-
-    Raises:
-        ValueError: ``kubernetes`` is not a known version.
     """
-    release = release_of(kubernetes) if kubernetes else None
     among, steps = kinds(release), _steps(path)
     for place in (steps, steps[:-1]):
         names = {kind.name for kind in among if not isinstance(_walk(kind, place, release), str)}
@@ -286,16 +280,13 @@ def _walk(kind: ExplainedKind, path: Iterable[str], release: Release | None) -> 
         if found is None and step in unjudged(place, release):
             return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
         if found is None:
-            inside = [f"{name}.{step}" for name, each in fields.items() if step in _names(each, release)]
-            near = nearest(step, fields) or (inside[0] if len(inside) == 1 else "")
-            hint = f"did you mean {place}.{near}?" if near else f"it has {', '.join(fields) or 'none'}"
+            inside = [str(each) for one in fields.values() for each in children(one, release) if each.path[-1] == step]
+            near = nearest(step, fields)
+            meant = f"{place}.{near}" if near else inside[0] if len(inside) == 1 else ""
+            hint = f"did you mean {meant}?" if meant else f"it has {', '.join(fields) or 'none'}"
             return f"{place} has no field {step}: {hint}"
         place = found
     return place
-
-
-def _names(place: FieldPlace, release: Release | None) -> Iterator[str]:
-    return (child.path[-1] for child in children(place, release))
 
 
 def _other_path(kind: ExplainedKind, path: Sequence[str]) -> str:
@@ -315,8 +306,8 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 """A value, which may look like a field."""
 _NOT_DECODED: Final = re.compile(r'\b(\w+) in version "([\w./-]+)" cannot be handled as a ')
 _IN_GO: Final = re.compile(r'unknown field "([^"]+)"|Go struct field \w+\.([\w.]+) of type ')
-_OF_SCHEMA: Final = re.compile(r"at '/?([^']*)': additional properties '([^']+)'")
-"""An unknown field, as kubeconform says it."""
+_OF_SCHEMA: Final = re.compile(r"at '/?([^']*)': additional properties ((?:'[^']+'(?:, )?)+)")
+"""Unknown fields, as kubeconform says it."""
 _OF_KUBECTL: Final = re.compile(r'\bValidationError\((\w[^()]*)\): unknown field "([^"]+)"(?: in \S*\.(v\d\w*)\.)?')
 """The same, as kubectl and Helm say it by the schemas of the cluster."""
 _TYPED: Final = re.compile(r"\bfailed to create typed patch object \([^;()]*; /?([\w./-]+), Kind=(\w+)\)")
@@ -377,9 +368,10 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
 
 
 def _as_in_go(found: re.Match[str]) -> str:
-    """Say that a field is unknown as the API server does."""
-    path = re.sub(r"/[0-9]+\b", "", f"{found[1]}/{found[2]}").strip("/").replace("/", ".")
-    return f'unknown field "{path}"'
+    """Say that fields are unknown as the API server does."""
+    around = re.sub(r"/[0-9]+(?=/|\Z)", "", found[1]).replace("/", ".")
+    names = re.findall("'([^']+)'", found[2])
+    return ", ".join(f'unknown field "{".".join(filter(None, (around, name)))}"' for name in names)
 
 
 def explain_reason(reason: str) -> str:
@@ -564,7 +556,8 @@ def _without_kind(answer: str, kubernetes: str | None) -> Iterator[_Subject]:
         return
     unknown = [name or wrong for name, wrong in _IN_GO.findall(answer)]
     paths = dict.fromkeys(unknown, "") or dict(_fields_in(answer))
-    meant = {kind for path in paths if (kind := only_kind_with(path, kubernetes=kubernetes))}
+    release = release_of(kubernetes) if kubernetes else None
+    meant = {kind for path in paths if (kind := _only_kind_with(path, release))}
     if paths and len(meant) != 1:
         path = next(iter(paths))
         raise UnknownNameError(f"{path} has no kind before it: write KIND.{path}, such as Pod.spec")

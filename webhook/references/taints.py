@@ -31,8 +31,9 @@ def toleration_without_key(claim: JSONObject, context: Context) -> Iterator[Prob
 def toleration_seconds_ignored(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request says for how long it tolerates taints, without the effect that evicts pods, so the time is ignored.
 
-    The controller that evicts pods looks only at tolerations that state the effect NoExecute: those without an effect
-    do not keep it from that. The API server refuses such a time for pods, and accepts it in requests.
+    The controller that evicts pods (kubernetes pkg/controller/devicetainteviction) looks only at tolerations that state
+    the effect NoExecute: those without an effect do not keep it from that. The API server refuses such a time for pods,
+    and accepts it in requests.
     """
     for path, each in _tolerations(claim, context):
         effect = text(each, "effect")

@@ -229,7 +229,7 @@ def device_gone(cluster: Stored) -> Iterator[Found]:
         if state_of(claim, cluster):
             continue
         results = (AllocatedDevice(claim, each) for each in results_of(claim))
-        if gone := [str(each) for each in results if _is_gone(each, cluster)]:
+        if gone := [str(each) for each in results if is_gone(each, cluster)]:
             pods = listed(name_of(pod) for pod in cluster.running(claim))
             message = f"it holds {listed(gone)}, which no slice publishes any more"
             message += f"; used by pod {pods}" if pods else ""
@@ -237,11 +237,12 @@ def device_gone(cluster: Stored) -> Iterator[Found]:
             yield Found(claim, message, hint, _RESULTS)
 
 
-def _is_gone(result: AllocatedDevice, cluster: Stored) -> bool:
+def is_gone(result: AllocatedDevice, cluster: Stored) -> bool:
+    """Tell whether a device is published no more; not if slices of its pool are missing, or its driver is silent."""
     if result.pool in cluster.incomplete:
         return False
     driver, pool = result.pool
-    if is_in_pod(result.claim, (driver, pool, result.device)):
+    if _is_in_pod(result.claim, (driver, pool, result.device)):
         return False
     nodes = {pool, *(text(pod, "spec", "nodeName") for pod in cluster.running(result.claim))}
     if result.pool not in cluster.catalog.current and any((driver, node) in silent(cluster) for node in nodes):
@@ -412,9 +413,10 @@ def bad_conditions(claim: JSONObject) -> Iterator[tuple[tuple[str, str, str], st
         yield device_of(each), f"condition {text(bad, 'type')} is {text(bad, 'status')}: {words}" if bad else ""
 
 
-def is_in_pod(claim: JSONObject, place: tuple[str, str, str]) -> bool:
+def _is_in_pod(claim: JSONObject, place: tuple[str, str, str]) -> bool:
     """Tell whether a device is a network interface that its driver has given to a pod, as the claim's status says."""
-    return any(device_of(each) == place and mapping(each, "networkData") for each in items(claim, "status", "devices"))
+    every = items(claim, "status", "devices")
+    return any(device_of(each) == place and each.get("networkData") is not None for each in every)
 
 
 def _is_bad(condition: JSONObject, awaited: Collection[str]) -> bool:

@@ -120,9 +120,8 @@ def _amounts(device: Content, result: JSONObject, containers: int) -> Counter[st
         found.update(amounts({resource: _mapped(each, result, device)}))
     for resource, each in mapping(device.others, _RESOURCES).items():
         found.update(amounts({resource: _mapped(mapping(each, "mapping"), result)}))
-        overhead = amounts({resource: at(each, "overhead", "perPod") or "0"})[resource]
-        overhead += containers * amounts({resource: at(each, "overhead", "perContainer") or "0"})[resource]
-        found[resource] += overhead
+        for overhead, times in (("perPod", 1), ("perContainer", containers)):
+            found[resource] += times * amounts({resource: at(each, "overhead", overhead) or "0"}).get(resource, 0)
     return found
 
 

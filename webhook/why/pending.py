@@ -481,15 +481,19 @@ def helps(scene: Scene, found: Explained) -> tuple[str, ...]:
 
 _NOT_SCALED: Final = {"cluster-autoscaler": "NotTriggerScaleUp", "karpenter": "FailedScheduling"}
 """The reasons of events by which autoscalers tell that they add no node for a pod."""
+_SCALED: Final = frozenset({"TriggeredScaleUp", "Nominated"})
+"""Those by which they tell that they add one."""
 
 
-def not_scaled(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
-    """Say why autoscalers add no node for a pod, if their last event about it does."""
+def scaling(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say whether autoscalers add a node for a pod, and if not, why, as far as their last event about it tells."""
     last = {each.by: each for each in reversed(scene.events(pod))}
     for by, reason in _NOT_SCALED.items():
         if by in last and last[by].reason == reason:
             help_ = "".join(f"; {each}" for each in cures(last[by].words)[:1])
             yield Cause(f"{by} adds no node for it: {brief(last[by].words)}{help_}")
+        elif by in last and last[by].reason in _SCALED:
+            yield Cause(f"{by} adds a node for it: {brief(last[by].words)}")
 
 
 # -- gangs

@@ -36,7 +36,7 @@ from webhook.objects import (
     text,
     texts,
 )
-from webhook.scan.claims import RELEASE_ONE, bad_conditions, evicting, held_twice, is_in_pod
+from webhook.scan.claims import RELEASE_ONE, bad_conditions, evicting, held_twice, is_gone
 from webhook.scan.stored import AllocatedDevice
 from webhook.simulation.binding import lacks, time_of
 from webhook.simulation.scheduler import DEFAULT_SCHEDULER
@@ -316,10 +316,9 @@ def _gone(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say which devices of a pod's claims are no longer published."""
     if scene.inventory.has_unread("ResourceSlice"):
         return  # a slice that is not known may publish any device
-    catalog = scene.cluster.allocator.catalog
     for claim, result in results(scene, pod):
         driver, _, device = place = device_of(result)
-        if catalog.find(place) is None and not is_in_pod(claim, place):
+        if is_gone(AllocatedDevice(claim, result), scene):
             written = scene.claim_sources(pod).get(name_of(claim))
             yield Cause(
                 f"ResourceClaim {full_name_of(claim)} is allocated device {'/'.join(place)}, which no ResourceSlice "

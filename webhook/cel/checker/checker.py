@@ -366,15 +366,6 @@ _NULLABLE: Final = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.DURATION, Kind.TIME
 _COMPOSED: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
-@lru_cache(maxsize=1024)
-def _type_parameters(declared: tuple[Type, ...]) -> tuple[Type, ...]:
-    """The type parameters in some types, each once, in order of first appearance."""
-    found: dict[Type, None] = {}
-    for each in declared:
-        found |= dict.fromkeys((each,) if each.kind is Kind.PARAMETER else _type_parameters(each.parameters))
-    return tuple(found)
-
-
 class Inference:
     """The meanings of the type parameters met so far.
 
@@ -417,19 +408,9 @@ class Inference:
     def result(self, overload: Overload, given: list[Type]) -> Type | None:
         """The type of a call's value, with type parameters inferred from its arguments; None if they do not fit."""
         made: dict[Type, Type] = {}
-        if any(each.free for each in given):
-            wanted = [self.instantiate(each, made) for each in overload.parameters]
-            fits = self._all_agree(given, wanted)
-            return self.substitute(self.instantiate(overload.result, made)) if fits else None
-        # No argument has type parameters: the overload's own need no fresh names, and no meaning after the call.
-        own, first = _type_parameters(overload.parameters), self._made
-        self._made += len(own)
-        if not self._all_agree(given, overload.parameters):
-            return None
-        for number, each in enumerate(own, first):
-            meaning = self._meanings.pop(each.name, None)
-            made[each] = meaning or _numbered(number)
-        return self.instantiate(overload.result, made)
+        wanted = [self.instantiate(each, made) for each in overload.parameters]
+        fits = self._all_agree(given, wanted)
+        return self.substitute(self.instantiate(overload.result, made)) if fits else None
 
     def _all_agree(self, first: Sequence[Type], second: Sequence[Type]) -> bool:
         """Like `assignable`, for all arguments of a call and its parameters together: all or nothing."""

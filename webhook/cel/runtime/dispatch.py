@@ -28,8 +28,6 @@ _TEXT_BYTES: Final = 64
 """The bytes that a short text takes, or a little more."""
 _TEXTS: Final = list_of(STRING)
 _ANYTHING: Final = UNKNOWN_KINDS | {Kind.PARAMETER}
-_ELEMENTS: Final = PLAIN_CLASSES - {list, dict} | {None}
-"""The classes of first elements of lists, or none of an empty one, that decide without a look at the values."""
 PLANNED: Final = ""
 """Stands for a function that is specialised for one constant pattern."""
 _INSIDE: Final = frozenset({Optional, Type})
@@ -92,11 +90,6 @@ def _native(value: Value) -> Value:
     return value.name if type(value) is Type else value
 
 
-def _sort(values: list[Value]) -> tuple[type, type | None]:
-    """The class of a list and that of its first element; overloads are chosen by these alone."""
-    return list, type(values[0]) if values else None
-
-
 class _Dispatcher:
     """The possible overloads of a call, in the order in which they are tried; the arguments choose one."""
 
@@ -122,8 +115,6 @@ class _Dispatcher:
         Raises:
             EvaluationError: No overload fits, or an argument is an error, which is raised.
         """
-        if key is list and (known := self.known.get(_sort(arguments[0]))):
-            return known
         for each in arguments:
             if type(each) is EvaluationError:
                 raise each
@@ -135,8 +126,6 @@ class _Dispatcher:
         found = self._chosen(arguments)
         if PLAIN_CLASSES.issuperset(map(type, arguments)) and not self._looks_inside:
             self.known[key] = found
-        elif key is list and _sort(arguments[0])[1] in _ELEMENTS:
-            self.known[_sort(arguments[0])] = found
         return found
 
     def _chosen(self, arguments: Sequence[Value]) -> Callable[..., Value]:
