@@ -93,6 +93,9 @@ def _uncounted(key: str, kinds: Kinds, context: Context) -> str:
         return ""
     if prefix := _PREFIX.match(name):
         name = name[prefix.end() :]
+    class_name, *suffix = name.rsplit(".", QUOTA_SUFFIX.count("."))
+    if nearest(f".{'.'.join(suffix)}", [QUOTA_SUFFIX]):
+        return f'did you mean "{class_name}{QUOTA_SUFFIX}"?'
     return f'did you mean "{_REQUESTS}{name}"?' if is_extended(name) else "leave it out"
 
 
