@@ -36,6 +36,7 @@ from webhook.objects import (
     text,
     texts,
 )
+from webhook.references.pods import WITHOUT_DEVICES
 from webhook.scan.claims import RELEASE_ONE, bad_conditions, evicting, held_twice, is_gone
 from webhook.scan.stored import AllocatedDevice
 from webhook.simulation.binding import lacks, time_of
@@ -50,6 +51,7 @@ _ELSEWHERE: Final = (
     "give the driver the directories plugins and plugins_registry below kubelet's --root-dir, which is not "
     "/var/lib/kubelet in k0s and MicroK8s, by hostPath and under the same path in the container; else see its log"
 )
+_SEE_LOG: Final = "see the log of the driver's pod on the node"
 _UNREGISTERED: Final = re.compile(r"(?i)\bDRA driver (\S+) is not registered|plugin name (\S+) not found in the list")
 _OF_PARAMETERS: Final = re.compile(
     r"(?i)\bconfig|\bparameter|\bopaque|\bdecod|unknown field|unmarshal|feature gate|not supported|strategy"
@@ -91,7 +93,8 @@ def explain(scene: Scene, pod: JSONObject) -> list[Cause]:
     where = text(pod, "spec", "nodeName")
     starting = Cause(f"is bound to {where}, and kubelet is starting it{_devices_are_there(scene, pod)}", [pod])
     node = scene.inventory.find("Node", where)
-    return list(_not_started(scene, pod, node)) or list(_of_drivers(scene, pod, node)) or [starting]
+    found = list(_not_started(scene, pod, node)) or list(_of_drivers(scene, pod, node)) or [starting]
+    return [*found, *without_devices(scene, pod, "will run")]
 
 
 # -- ended
@@ -426,7 +429,9 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, event: E
             yield trouble._replace(text=f"{who}: {trouble.text}", about=[trouble.about, about])
         elif driver in named:
             workload = drivers.daemon_set(scene, driver, node)
-            why, help_ = "no DaemonSet looks like it", f"install driver {driver}"
+            why, help_ = drivers.unknown(scene), f"install driver {driver}"
+            if drivers.published_on(scene, text(pod, "spec", "nodeName")).get(driver):
+                why, help_ = f"its devices are published there, and {why}", _SEE_LOG
             if workload:
                 there = (each for each in scene.owned(workload) if home_of(each) == text(pod, "spec", "nodeName"))
                 since = text(condition_of(next(there, {}), "Ready"), "lastTransitionTime")
@@ -467,7 +472,7 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
             ("correct the parameters, and create the claim again: they cannot be changed in place",),
         )
     else:
-        helps = cures(words) or ["see the log of the driver's pod on the node"]
+        helps = cures(words) or [_SEE_LOG]
         yield Cause(f"{who} cannot prepare the devices of {what}: {brief(words)}", about, tuple(helps))
 
 
@@ -497,7 +502,7 @@ def _by_kubelet(scene: Scene, pod: JSONObject, said: re.Match[str], what: str, a
         return Cause(
             f"{who} still holds the devices of an earlier {what}, whose pod was deleted by force",
             around,
-            ("wait until they are released; if they are not, see the log of the driver's pod on the node",),
+            (f"wait until they are released; if they are not, {_SEE_LOG}",),
         )
     return Cause(f"{who} cannot prepare {what}: {brief(said.string)}", around, words=said.string)
 
@@ -544,17 +549,26 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         yield cause._replace(text=f"runs, but {cause.text} keeps new pods from it")
 
 
-def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
-    """Say which containers run without devices, and which claims no container uses."""
-    sources = scene.claim_sources(pod)
+def without_devices(scene: Scene, pod: JSONObject, how: str) -> Iterator[Cause]:
+    """Say which containers get no devices, as they name requests that their claims do not have.
+
+    Args:
+        how: Whether they run now.
+    """
     for container, said in scene.places("request-not-found", pod):
         name = text(container, "name")
         wrong = [text(each, "request") for each in items(container, "resources", "claims") if text(each, "request")]
         yield Cause(
-            f"container {name} runs without devices: {brief(said)}",
-            [*(Ref("Request", each) for each in wrong), Ref("Container", name), *sources.values()],
+            f"container {name} {how} without devices: {brief(said.replace(WITHOUT_DEVICES, ''))}",
+            [*(Ref("Request", each) for each in wrong), Ref("Container", name), *scene.claim_sources(pod).values()],
             ("name a request of the claim in resources.claims, and create the pod again",),
         )
+
+
+def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say which containers run without devices, and which claims no container uses."""
+    yield from without_devices(scene, pod, "runs")
+    sources = scene.claim_sources(pod)
     for entry, _ in scene.places("claim-not-used", pod):
         name = text(entry, "name")
         which = text(entry, "resourceClaimTemplateName") or text(entry, "resourceClaimName")
