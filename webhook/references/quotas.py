@@ -94,9 +94,9 @@ def _uncounted(key: str, kinds: Kinds, context: Context) -> str:
     if prefix := _PREFIX.match(name):
         name = name[prefix.end() :]
     class_name, *suffix = name.rsplit(".", QUOTA_SUFFIX.count("."))
-    if nearest(f".{'.'.join(suffix)}", [QUOTA_SUFFIX]):
-        return f'did you mean "{class_name}{QUOTA_SUFFIX}"?'
-    return f'did you mean "{_REQUESTS}{name}"?' if is_extended(name) else "leave it out"
+    is_of_class = nearest(f".{'.'.join(suffix)}", [QUOTA_SUFFIX])
+    meant = f"{class_name}{QUOTA_SUFFIX}" if is_of_class else f"{_REQUESTS}{name}" if is_extended(name) else ""
+    return f'did you mean "{meant}"?' if meant else "leave it out"
 
 
 def _unknown(resource: str, group: str, kinds: Kinds) -> str:
