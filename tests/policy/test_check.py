@@ -438,6 +438,13 @@ def test_fields_read_through_variables_are_looked_for(spec: str, expression: str
     assert [each.startswith(text) for each in texts] == [True] * bool(text)
 
 
+def test_a_policy_may_be_for_several_releases() -> None:
+    expression = "variables.spec.devices.requests.all(r, has(r.firstAvailable) || has(r.adminAcess))"
+    rules, variables = [CLAIMS | {"apiVersions": ["v1beta1"]}], [{"name": "spec", "expression": "object.spec"}]
+    listed = problems(expression, rules=rules, variables=variables, release=Release(32))
+    assert [each.message.split()[3] for each in listed] == ["adminAcess"]
+
+
 @each_row_beside("expression", "message")
 def test_fields_of_rules_for_any_version_are_looked_for(expression: str, message: str) -> None:
     rule = {**CLAIMS, "apiVersions": ["*"]}

@@ -98,9 +98,9 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
 
 
 def _unread(policy: Policy, kinds: Kinds, release: Release, mistyped: Collection[Path]) -> Iterator[Problem]:
-    """Find fields that no kind has, and those that the usual version of a kind has elsewhere only.
+    """Find fields that no kind has, and those that the usual version of one has elsewhere only.
 
-    This concerns what no types are stated of, rules for any version and structs that are read through variables: a test
+    This concerns what the API server states no types of, rules for any version and structs in variables: a test
     takes such fields for absent.
 
     Args:
@@ -117,7 +117,7 @@ def _unread(policy: Policy, kinds: Kinds, release: Release, mistyped: Collection
         place, hint = places[usual] if usual else ("", "")
         rule, effect = "mistyped", ": a test for it is always false" if is_tested else ""
         having = {each.kind for each in {*matched} - {*places}}
-        if is_alone and len(places) == len(matched):
+        if is_alone and len(places) == len(matched) and (in_any_version or hint):  # or another release may have it
             of = " or ".join(dict.fromkeys(each.kind for each in matched))
             message = f"no {one}{of} has {name} there{effect}"
         elif usual and place and place not in words and usual.kind in having:
@@ -287,7 +287,7 @@ def _errors(
         except CompileError as error:
             reached = error
             if not as_stated and isinstance(stated.compiled, CompiledExpression):
-                with suppress(BudgetExceededError, RecursionError, CompileError):  # it may be nested too deeply for this
+                with suppress(BudgetExceededError, RecursionError, CompileError):  # nested too deeply
                     reached, type_ = _reached(stated, environment, kind)
             yield stated, error, reached, environment
         except BudgetExceededError:
