@@ -60,7 +60,8 @@ class TestReleases:
         old = "{apiVersion: resource.k8s.io/v1alpha2, kind: ResourceClass, metadata: {name: c}, driverName: a.io}"
         folder = write(one=old, two=old.replace("name: c", "name: d"))
         done = draguard("validate", folder)
-        said = "judged as Kubernetes 1.30, the newest that serves it: 2 ResourceClass of resource.k8s.io/v1alpha2"
+        what = "ResourceClass of resource.k8s.io/v1alpha2 (2 objects)"
+        said = f"judged as Kubernetes 1.30, the newest that serves it: {what}"
         assert (done.code, done.err) == (0, "")
         assert f"note: {said}; later releases refuse it\n" in done.out
         assert "judged as" not in draguard("validate", "--kubernetes-version", "1.30", folder).out

@@ -111,11 +111,14 @@ class TestWhoIsAnswered:
     def test_requests_without_the_token_are_refused(self, ui: Ui, path: str, method: str) -> None:
         answer = ui.send(path, method=method)
         assert answer.status_code in {404, 405} if path != "/secret" else answer.status_code in {308, 404, 405}
+        assert "open the address that the command printed" in answer.text
         assert "gpu" not in answer.text
 
     @each_row("host", "example.com", "127.0.0.1", "localhost:8080", "127.0.0.1:8081", "[::1]:8080", "")
     def test_other_names_of_this_machine_are_refused(self, ui: Ui, host: str) -> None:
-        assert ui.send(headers={"Host": host}).status_code in {400, 403}
+        answer = ui.send(headers={"Host": host})
+        assert answer.status_code in {400, 403}
+        assert answer.status_code == 400 or "open the address that the command printed" in answer.text
 
     @each_row("origin", "http://example.com", "https://127.0.0.1:8080", "http://127.0.0.1:81", "null")
     @each_row("path", "/secret/", "/secret/match")

@@ -262,6 +262,13 @@ class TestSummary:
         plain, of_v1 = ({"apiVersion": version, "kind": kind} for version, kind in (("", ""), ("v1", "ConfigMap")))
         assert counted["skipped"] == [plain | {"documents": 3}, of_v1 | {"documents": 2}]
 
+    def test_quotas_and_roles_have_rules_of_their_own(self) -> None:
+        metadata = {"metadata": {"name": "of-devices"}}
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", **metadata, "spec": {"hard": {"nvidia.com/gpu": 1}}}
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", **metadata, "rules": []}
+        out = draguard("validate", "-", stdin=f"{json.dumps(quota)}\n---\n{json.dumps(role)}".encode()).out
+        assert out.endswith("\n2 documents in 1 file: 1 warning (Kubernetes 1.37)\n")
+
     def test_policies_are_judged_by_another_command(self) -> None:
         policy = b"apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: a}\n"
         done = draguard("validate", "-", stdin=policy)

@@ -193,3 +193,10 @@ def test_resources_finalizers_and_schedulers_of_owners_are_replaced() -> None:
     assert resource in hidden[2]["message"]
     assert hidden[2]["reportingComponent"] == hidden[0]["spec"]["schedulerName"]
     assert hidden[3]["spec"]["extendedResourceName"] == resource
+
+
+def test_that_an_interface_is_in_its_pod_stays_and_its_addresses_do_not() -> None:
+    data = {"interfaceName": "eth7", "ips": ["10.9.8.7/24"], "hardwareAddress": "00:11:22:33:44:55"}
+    devices = [{"driver": "dra.net", "pool": "n", "device": "d", "networkData": data}]
+    (claim,) = redacted({"kind": "ResourceClaim", "metadata": {"name": "c"}, "status": {"devices": devices}})
+    assert claim["status"]["devices"][0]["networkData"] == {}

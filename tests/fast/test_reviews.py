@@ -4,7 +4,7 @@
 import copy
 import json
 from dataclasses import replace
-from itertools import chain, product
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.reviews import POLICIES, reviews
 from tests.objects import paths, with_value
-from tests.policy.examples import PODS, binding, mutating, policy, rule, validating
+from tests.policy.examples import PODS, binding, mutating, policy, validating
 from tests.reviews import recorded
 from tests.rows import each_row
 from webhook.admission import AUDIT, Call, Endpoint, Enforcement, Record, ReviewOptions, answer
@@ -38,18 +38,7 @@ IMAGES = [
     ),
     binding("images"),
 ]
-MERGED = """Object{metadata: Object.metadata{
-  labels: {'team': 'a'},
-  finalizers: ['example.com/b'],
-  ?annotations: has(object.metadata.uid) ? optional.of({'b': 'c'}) : optional.none()
-}}"""
-CLAIMS = rule("resourceclaims", group="resource.k8s.io", apiVersions=["*"])
 POD, DEPLOYMENT = reviews()["pods"], reviews()["deployments"]
-CLAIM = reviews()["resourceclaims"]
-CLAIM["request"]["object"]["metadata"] |= {
-    "labels": {"team": "a", "app": "b"},
-    "finalizers": ["example.com/a", "example.com/b"],
-}
 BODY = json.dumps(POD).encode()
 WORKLOADS = {str(each.review["request"]["kind"]): json.dumps(each.review).encode() for each in recorded()}
 """A review of each kind."""
@@ -67,19 +56,19 @@ def changed(*path: Any, to: Any) -> bytes:
 
 
 def practised(options: ReviewOptions, *more: bytes) -> ReviewOptions:
-    """Answer as many usual requests as it takes for the shortcut, in each place."""
-    for body, endpoint in product([BODY, bytes_of(DEPLOYMENT), *more], ENDPOINTS):
+    """Answer as many usual requests as it takes for the shortcut."""
+    for body in BODY, bytes_of(DEPLOYMENT), *more:
         for _ in range(OFTEN + 1):
-            done = answer(body, Call(endpoint), options)
-            if is_short(body, options, endpoint) or not done.record or done.record.decision != ALLOWED:
+            done = answer(body, Call("validate"), options)
+            if is_short(body, options) or not done.record or done.record.decision != ALLOWED:
                 break  # nothing more is learned from it
     assert options.first
     return options
 
 
-def is_short(body: bytes, options: ReviewOptions, endpoint: Endpoint = "validate") -> bool:
+def is_short(body: bytes, options: ReviewOptions) -> bool:
     assert options.first
-    return options.first.answer(body, Call(endpoint)) is not None
+    return options.first.answer(body, Call("validate")) is not None
 
 
 def compare(body: bytes, options: ReviewOptions) -> None:
@@ -160,76 +149,10 @@ def test_other_requests_are_read_as_a_whole(body: bytes, rules: ReviewOptions, p
         compare(body, options)
 
 
-def test_pods_that_may_change_are_read_as_a_whole(rules: ReviewOptions, policies: ReviewOptions) -> None:
+@each_row("node", "node-1", "No_Node", 5)
+def test_pods_that_may_change_have_the_same_answer(node: Any, rules: ReviewOptions, policies: ReviewOptions) -> None:
     for options in rules, policies:
-        assert is_short(BODY, options, "mutate")
-        for node in "node-1", "No_Node", 5:
-            body = changed("request", "object", "spec", "nodeName", to=node)
-            assert not is_short(body, options, "mutate")
-            compare(body, options)
-
-
-def merging(expression: str = MERGED, **fields: Any) -> ReviewOptions:
-    """Answer requests to create claims into which a policy merges what they have."""
-    policies = mutating("merges", expression, matchConstraints={"resourceRules": [CLAIMS]}, **fields)
-    options = ReviewOptions(policies=load(policies))
-    for _ in range(OFTEN + 2):
-        answer(bytes_of(CLAIM), Call("mutate"), options)
-    return options
-
-
-@pytest.fixture(scope="module")
-def merges() -> ReviewOptions:
-    return merging()
-
-
-@each_row(
-    ("path", "value", "short"),
-    (("metadata", "name"), "other", True),
-    (("metadata", "generateName"), "other-", True),
-    (("metadata", "annotations"), {"x": "y"}, False),
-    (("spec", "devices", "constraints"), [{"matchAttribute": "a/b"}], True),
-    (("spec", "devices", "requests", 0, "exactly", "count"), 3, True),
-    (("metadata", "finalizers"), ["example.com/a"], False),
-    *((("metadata", "labels", label), "other", False) for label in ("team", "app")),
-    *(
-        (("metadata", name), value, False)
-        for name, value in (("uid", "x"), ("creationTimestamp", None), ("other", "x"))
-    ),
-    (("spec", "devices", "constraints"), [{"matchAttribute": 5}], False),
-)
-def test_what_policies_left_as_it_was_they_leave(merges: ReviewOptions, path: Any, value: Any, *, short: bool) -> None:
-    body = bytes_of(with_value(CLAIM, ("request", "object", *path), value))
-    assert is_short(body, merges, "mutate") is short
-    compare(body, merges)
-
-
-@each_row(
-    ("expression", "fields"),
-    ("Object{}", {"reinvocationPolicy": "IfNeeded"}),
-    ("[JSONPatch{op: 'test', path: '/x', value: 1}]", {}),
-    (MERGED.replace("'team': 'a'", "'team': object.kind"), {}),
-    ("object.spec.devices.requests.size() == 1 ? Object{} : Object{metadata: Object.metadata{name: 'x'}}", {}),
-)
-def test_of_other_mutations_nothing_is_remembered(expression: str, fields: dict[str, Any]) -> None:
-    options = merging(expression, **fields)
-    body = bytes_of(with_value(CLAIM, ("request", "object", "metadata", "labels", "app"), "c"))
-    assert not is_short(body, options, "mutate")
-    compare(body, options)
-
-
-def test_what_fails_and_is_ignored_is_answered_anew() -> None:
-    options = merging(MERGED.replace("'team': 'a'", "'team': object.metadata.labels.lead"), failurePolicy="Ignore")
-    for labels in ({"app": "c"}, {"app": "c", "lead": "d"}, {"app": "c"}):
-        compare(bytes_of(with_value(CLAIM, ("request", "object", "metadata", "labels"), labels)), options)
-
-
-@given(data=st.data())
-def test_any_changed_claim_has_the_same_answer(data: st.DataObject, merges: ReviewOptions) -> None:
-    review = CLAIM
-    for _ in range(data.draw(st.integers(1, 2))):
-        review = with_value(review, data.draw(st.sampled_from(paths(review))), data.draw(st.sampled_from(VALUES)))
-    compare(bytes_of(review), merges)
+        compare(changed("request", "object", "spec", "nodeName", to=node), options)
 
 
 def test_what_policies_passed_once_is_not_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,7 +265,7 @@ def test_kinds_with_more_fields_and_objects_of_others_take_the_shortcut_as_they_
     body = changed("request", "object", to=DEPLOYMENT["request"]["object"])
     for _ in range(OFTEN + 2):
         compare(body, options)
-    assert not any(is_short(body, options, endpoint) for endpoint in ENDPOINTS)
+    assert not is_short(body, options)
     options = ReviewOptions()
     body = changed("request", "kind", to=POD["request"]["kind"] | {"more": [{}]})
     for _ in range(2 * OFTEN + 1):

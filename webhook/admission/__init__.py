@@ -78,7 +78,7 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
     record = Record(call.endpoint, request=request)
     response = decide(request, call, options, record)
     if first:
-        first.learn(body, response, record)
+        first.learn(body, record)
     return Answer(200, as_review(request["uid"], response), "application/json", record)
 
 

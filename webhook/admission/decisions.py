@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         def answer(self, body: bytes, call: Call) -> tuple[Response, Record] | None:
             """Return the response to a request that is admitted, and its record; None if it is not known."""
 
-        def learn(self, body: bytes, response: Response, record: Record) -> None:
+        def learn(self, body: bytes, record: Record) -> None:
             """Note a request that was answered in another way."""
 
         def passes(self, endpoint: Endpoint, request: Mapping[str, Any]) -> tuple[int, Sequence[str]] | None:

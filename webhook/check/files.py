@@ -388,7 +388,8 @@ class _Validation:
             are = "1 policy is" if policies == 1 else f"{policies} policies are"
             self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
         self._report.asides += (
-            f"note: judged as Kubernetes 1.{until}, the newest that serves it: {count} {kind}; later releases refuse it"
+            f"note: judged as Kubernetes 1.{until}, the newest that serves it: {kind} ({counted(count, 'object')}); "
+            "later releases refuse it"
             for (kind, until), count in self._removed.items()
         )
 

@@ -28,6 +28,7 @@ from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.references.lookup import apply_rules
 from webhook.references.rules import (
+    BESIDE,
     RULES,
     SELECTING,
     WEBHOOKS,
@@ -542,7 +543,7 @@ def _views(
 ) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: itself, in the newest version, or what it holds."""
     kind = identity(obj).kind
-    is_own = kind in ("Role", "ClusterRole", "ResourceQuota", *WEBHOOKS) or pod_template(obj) is not None
+    is_own = kind in BESIDE or pod_template(obj) is not None
     if is_own or find(obj.get("apiVersion"), obj.get("kind")):
         if viewed := view_of(obj, kind):
             view, kind, steps = viewed

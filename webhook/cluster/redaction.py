@@ -21,9 +21,9 @@ _DROPPED: Final = frozenset(
         *("fieldsV1", "selfLink", "env", "envFrom", "command", "args", "lifecycle", "hostAliases", "dnsConfig"),
         *("livenessProbe", "readinessProbe", "startupProbe", "addresses", "daemonEndpoints", "machineID", "systemUUID"),
         *("bootID", "containerID", "imageID", "podIP", "podIPs", "hostIP", "hostIPs", "providerID", "podCIDR"),
-        *("podCIDRs", "volumesAttached", "volumesInUse", "networkData", "images", "manager", "workingDir", "projected"),
+        *("podCIDRs", "volumesAttached", "volumesInUse", "images", "manager", "workingDir", "projected"),
         *("subPath", "subPathExpr", "terminationMessagePath", "securityContext", "reportingInstance", "osImage"),
-        *("kernelVersion", "resourceNames", "caBundle"),
+        *("kernelVersion", "resourceNames", "caBundle", "interfaceName", "ips", "hardwareAddress"),
     )
 )
 """Fields on which no answer about devices depends."""

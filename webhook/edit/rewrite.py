@@ -15,6 +15,7 @@ from webhook.documents.dump import dump
 from webhook.documents.jsontext import decoded
 from webhook.documents.nodes import Entry, Node
 from webhook.documents.source import ContentError
+from webhook.edit.scalars import spelled
 from webhook.edit.tree import Edit, OverlapError, PlacedNode, Tree, UnableError, apply, shifted, tree_of
 from webhook.objects import JSONObject
 from webhook.problem import value_at
@@ -214,18 +215,11 @@ class _Round:
 
     def _scalar(self, node: Node, value: Any) -> str:
         """Write a single value, in the quotes of the one before."""
-        tree = self._tree
-        before = tree.text[node.start : node.end]
-        if "\n" in before or before[0] in "|>&!*":
+        before, style = self._tree.text[node.start : node.end], '"' if self._tree.is_json else node.style
+        needs_lines = style != '"' and isinstance(value, str) and "\n" in value
+        if "\n" in before or before[0] in "|>&!*" or needs_lines:
             raise UnableError
-        if isinstance(value, str) and before[0] == "'" and value.isprintable():
-            return "'" + value.replace("'", "''") + "'"
-        if tree.is_json or (isinstance(value, str) and (before[0] == '"' or frozenset(",[]{}?:#") & set(value))):
-            return json.dumps(value, ensure_ascii=False)
-        text = block_text(tree, value, 0)
-        if "\n" in text:
-            raise UnableError
-        return text
+        return spelled(value, style, in_braces=True)
 
 
 def _is_in(outer: Any, inner: Any) -> bool:

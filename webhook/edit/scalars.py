@@ -27,7 +27,7 @@ def rewritten(text: str, node: Node, value: str | int | bool, *, in_braces: bool
             return [part]
     if node.style in BLOCK_STYLES:
         return []
-    return [Edit(node.start, node.end, _whole(value, node.style, in_braces=in_braces))]
+    return [Edit(node.start, node.end, spelled(value, node.style, in_braces=in_braces))]
 
 
 def quoted(text: str, node: Node) -> list[Edit]:
@@ -49,7 +49,7 @@ def wrapped(text: str, node: Node, field: str, *, is_json: bool) -> list[Edit]:
         return []
     inner = text[node.start : node.end]
     if not (node.style or is_json or _read(inner, in_braces=True) == _read(inner, in_braces=False)):
-        inner = _whole(node.value, "'", in_braces=True)
+        inner = spelled(node.value, "'", in_braces=True)
     for name in reversed(field.split(".")) if field else ():
         inner = f"{{{json.dumps(name) if is_json else name}: {inner}}}"
     return [Edit(node.start, node.end, inner if field else f"[{inner}]")]
@@ -60,7 +60,8 @@ def key(node: Node, name: str) -> Edit:
     return Edit(node.start, node.end, f"{node.style}{name}{node.style}")
 
 
-def _whole(value: str | int | bool, style: str, *, in_braces: bool) -> str:  # noqa: FBT001 - JSON
+def spelled(value: object, style: str, *, in_braces: bool) -> str:
+    """Write a scalar, in the quotes of the one before if it has some."""
     if isinstance(value, str) and style == "'" and value.isprintable():
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, str) and not style and _read(value, in_braces=in_braces) == value:

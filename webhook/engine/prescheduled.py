@@ -82,7 +82,7 @@ def rewrite(obj: object, options: RewriteOptions, *, user: object) -> Rewrite | 
         The change; or why the pod, which could never run, must be refused; or ``None`` if there is nothing to do.
     """
     try:
-        node = named_node(obj)
+        node = _get(_get(_as(obj, dict), "spec", dict), "nodeName", str)
         return None if not node or _is_own_node(user, node) else _rewrite(obj, options, ())
     except _MisshapenError:
         return None
@@ -104,23 +104,10 @@ def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem 
 
 def rewritten(request: Mapping[str, Any], obj: Any, options: RewriteOptions) -> Rewrite | Problem | None:
     """Return the rewrite of a new pre-scheduled pod, or why it must be refused; None for other objects."""
-    return rewrite(obj, options, user=request.get("userInfo")) if is_of_new_pod(request) else None
-
-
-def is_of_new_pod(request: Mapping[str, Any]) -> bool:
-    """Tell whether a request creates a pod; no other object is rewritten."""
     resource = request.get("resource")
     is_pod = isinstance(resource, dict) and resource.get("resource") == "pods" and not resource.get("group")
-    return is_pod and request["operation"] == "CREATE" and not request.get("subResource")
-
-
-def named_node(pod: object) -> str:
-    """Return the node that a pod names; only such pods are rewritten.
-
-    Raises:
-        ValueError: The API server refuses the pod.
-    """
-    return _get(_get(_as(pod, dict), "spec", dict), "nodeName", str)
+    is_new = request["operation"] == "CREATE" and not request.get("subResource")
+    return rewrite(obj, options, user=request.get("userInfo")) if is_pod and is_new else None
 
 
 def bypassing(request: Mapping[str, Any], options: RewriteOptions) -> Problem | None:

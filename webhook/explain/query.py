@@ -122,7 +122,8 @@ def _of_fields(name: str, places: Iterable[FieldPlace]) -> str:
     wanted, value = name.casefold(), re.compile(rf"\b{re.escape(name)}\b")
     if named := [each for each in places if text.type_name(each.field).rpartition("]")[2].casefold() == wanted]:
         return f"{name} is the type of a field: {_first([*map(str, named)])}"
-    if name[:1].isupper() and (named := [each for each in places if value.search(text.said_of(each.field))]):
+    told = ((each, f"{each.field.doc} {getattr(each.field, 'one_of', '')}") for each in places)
+    if name[:1].isupper() and (named := [each for each, said in told if value.search(said)]):
         return f"{name} is not a rule or kind; these fields tell of it: {_first([*map(str, named)])}"
     return ""
 
@@ -279,16 +280,13 @@ def _walk(kind: ExplainedKind, path: Iterable[str], release: Release | None) -> 
         if found is None and step in unjudged(place, release):
             return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
         if found is None:
-            inside = [f"{name}.{step}" for name, each in fields.items() if step in _names(each, release)]
-            near = nearest(step, fields) or (inside[0] if len(inside) == 1 else "")
-            hint = f"did you mean {place}.{near}?" if near else f"it has {', '.join(fields) or 'none'}"
+            inside = [str(each) for one in fields.values() for each in children(one, release) if each.path[-1] == step]
+            near = nearest(step, fields)
+            meant = f"{place}.{near}" if near else inside[0] if len(inside) == 1 else ""
+            hint = f"did you mean {meant}?" if meant else f"it has {', '.join(fields) or 'none'}"
             return f"{place} has no field {step}: {hint}"
         place = found
     return place
-
-
-def _names(place: FieldPlace, release: Release | None) -> Iterator[str]:
-    return (child.path[-1] for child in children(place, release))
 
 
 def _other_path(kind: ExplainedKind, path: Sequence[str]) -> str:
@@ -359,7 +357,7 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
         return of_rule(ours[1], known[ours[1]])
     parts = list(dict.fromkeys(part for event in _EVENT.split(answer) for part in _explained(event, kubernetes)))
     what = "is not a name, a field, or a message of a known component"
-    unknown = UnknownNameError(f"{cut(answer, 80)} {what}: {_END}")
+    unknown = UnknownNameError(f'"{cut(answer, 80)}" {what}: {_END}')
     try:
         parts = parts or _described(_without_kind(answer, kubernetes), kubernetes)
     except UnknownNameError as error:

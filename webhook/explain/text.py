@@ -104,11 +104,6 @@ def _in_releases(first: int, last: int, since: int, until: int) -> str:
     return "" if first == since else f"since 1.{first}"
 
 
-def said_of(field: Field) -> str:
-    """Return the description of a field, and its values."""
-    return f"{field.doc} {getattr(field, 'one_of', '')}"
-
-
 def _limits(field: Field, at: Target) -> Iterator[str]:
     """Describe the limits of a field and its items in a release."""
     # Facts that changed with releases are reduced to those of one release.

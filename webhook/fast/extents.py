@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from types import GenericAlias
-from typing import Any, Final, Literal, TypedDict
-
-from msgspec import UNSET, UnsetType, defstruct
+from typing import Any, Final, TypedDict
 
 from webhook.budget import current
 from webhook.cel.syntax import ast
@@ -20,19 +18,6 @@ from webhook.cel.syntax.ast import (
     ListExpression,
     Select,
     Shared,
-    StructExpression,
-)
-from webhook.schema.derive.shape import (
-    BOOLEAN,
-    INT_OR_STRING,
-    INTEGER,
-    NUMBER,
-    QUANTITY,
-    ListOf,
-    MapOf,
-    Scalar,
-    Shape,
-    Structure,
 )
 
 ITEMS: Final = "*"
@@ -74,38 +59,6 @@ def type_of(extent: Extent) -> Any:
     return TypedDict("Part", parts, total=False)  # type: ignore[operator]
 
 
-def type_of_shape(shape: Shape, **constants: str) -> Any:
-    """Return the type of values without unknown fields, nulls, and what else merging would remove or refuse.
-
-    Args:
-        shape: The shape, of a type of Kubernetes': none holds itself.
-        constants: The values of fields.
-    """
-    match shape:
-        case Structure():
-            fields: list[Any] = [(name, Literal[value]) for name, value in constants.items()]
-            others = ((name, each) for name, each in shape.fields() if name not in constants)
-            fields += [(name, type_of_shape(each) | UnsetType, UNSET) for name, each in others]
-            return defstruct(shape.name, fields, forbid_unknown_fields=True, kw_only=True, gc=False)
-        case MapOf():
-            return GenericAlias(dict, (str, type_of_shape(shape.item)))
-        case ListOf():
-            return GenericAlias(list, type_of_shape(shape.item))
-        case Scalar():
-            return _SCALARS.get(shape.kind, str)
-        case _:
-            return bool | int | float | str | list[Any] | dict[str, Any]
-
-
-_SCALARS: Final[Mapping[str, Any]] = {
-    BOOLEAN: bool,
-    INTEGER: int | float,
-    NUMBER: int | float,
-    QUANTITY: str | int | float,
-    INT_OR_STRING: str | int | float,
-}
-"""The types of scalars that are not strings."""
-
 Parts = tuple["Extent | Parts", ...]
 """The possible values: parts of the variable, and lists of such parts."""
 
@@ -133,15 +86,6 @@ def extend(extent: Extent, name: str, expressions: Iterable[Expression], variabl
     reader = _Reader(extent, name, variables)
     for expression in expressions:
         reader.read(expression)
-
-
-def extend_written(extent: Extent, configuration: Expression) -> None:
-    """Add what merging reads of an object, which are the fields that the configuration sets."""
-    if isinstance(configuration, StructExpression):
-        for entry in configuration.entries:
-            extend_written(extent.part(entry.key), entry.value)
-    else:
-        extent.whole = True
 
 
 class _Reader:

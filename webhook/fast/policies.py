@@ -13,24 +13,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.json import encode
 
-from webhook.admission.responses import assuming
-from webhook.api.versions import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, check_deadline, current, limited
 from webhook.cel.environment import Program
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
 from webhook.cel.runtime.meter import Meter, look
-from webhook.cel.syntax.ast import Expression
-from webhook.fast.extents import Extent, extend_written
+from webhook.fast.extents import Extent
 from webhook.fast.joint import Joint
 from webhook.objects import JSONObject, text
-from webhook.policy.change.mutate import DUPLICATES_SINCE
 from webhook.policy.evaluation.policyset import Hook, Matched, PolicySet, keep
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.session import STEP, Session, own_value, place_value
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.model import MUTATING, StatedExpression
-from webhook.schema.derive.shape import Structure
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import Plan
@@ -64,13 +59,12 @@ class Quick:
     Args:
         joint: The policy's conditions and validations.
         needs: The variables that it needs beside the objects and parameters.
-        merged: The configuration that is all that the policy merges into objects; None for other policies.
     """
 
-    __slots__ = ("_missing", "evaluate", "joint", "merged", "needs")
+    __slots__ = ("_missing", "evaluate", "joint", "needs")
 
-    def __init__(self, joint: Joint, needs: frozenset[str], merged: Expression | None) -> None:
-        self.joint, self.needs, self.merged = joint, needs, merged
+    def __init__(self, joint: Joint, needs: frozenset[str]) -> None:
+        self.joint, self.needs = joint, needs
         self._missing = OFTEN
         """How many evaluations are missing before the function is made."""
         self.evaluate = self._not_yet
@@ -92,8 +86,6 @@ class Quick:
                 self.joint.extend(extent, variable)
         except (BudgetExceededError, RecursionError):
             extent.whole = True
-        if self.merged and variable == "object":
-            extend_written(extent, self.merged)
 
     def _not_yet(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Any], /) -> tuple[int, int, bool]:
         self._missing -= 1
@@ -114,9 +106,7 @@ def quick_of(hook: Hook) -> Quick | None:
     says_more = policy.annotations or (
         has_messages and len(policy.validations) + len(policy.composed) > _SKIPPED_MESSAGES
     )
-    merges = [each.name for each in policy.mutations] == ["ApplyConfiguration"] and not policy.reinvoked
-    # A configuration is not true: the policy is evaluated one by one where its conditions are.
-    wanted = policy.mutations if merges else [each.expression for each in policy.validations]
+    wanted = [each.expression for each in policy.validations]
     conditions, validations, values = map(_compiled, (policy.conditions, wanted, policy.composed.values()))
     if says_more or not policy.uses <= _VARIABLES or conditions is None or validations is None or values is None:
         return None
@@ -125,10 +115,7 @@ def quick_of(hook: Hook) -> Quick | None:
     if not conditions and not validations:
         return None
     joint = Joint(conditions, validations, dict(zip(policy.composed, values, strict=True)), _SKIPPED_CONDITIONS)
-    quick = Quick(joint, policy.uses, validations[0].analysis.checked.root if merges else None)
-    if merges and not conditions:
-        quick.evaluate = _never
-    return quick
+    return Quick(joint, policy.uses)
 
 
 def _compiled(expressions: Iterable[StatedExpression]) -> list[Program] | None:
@@ -246,21 +233,11 @@ class QuickPolicies:
         if cost is not None:
             return cost, steps.notes
         passed = self._evaluate(steps, {**request, "object": read["object"]})
-        if passed:
-            self._keep(steps, seen, passed[0])
-        return passed
-
-    def note(self, place: Place, request: Mapping[str, Any], read: Any, response: Mapping[str, Any], cost: int) -> None:
-        """Note the response to a request whose policies were evaluated one by one, if it does nothing but admit."""
-        steps = self._steps_of(place, request)
-        if steps and response == assuming(steps.notes):
-            self._keep(steps, encode(read), cost)
-
-    def _keep(self, steps: _Steps, seen: bytes, cost: int) -> None:
-        if len(seen) <= _LONGEST:
+        if passed and len(seen) <= _LONGEST:
             if len(self._passed) >= _MOST:
                 del self._passed[next(iter(self._passed))]
-            self._passed[steps, seen] = cost
+            self._passed[steps, seen] = passed[0]
+        return passed
 
     def _steps_of(self, place: Place, request: Mapping[str, Any]) -> _Steps | None:
         """Return the policies to evaluate for a request, which are cached if place and namespace tell them."""
@@ -319,14 +296,6 @@ class QuickPolicies:
             for extent, variable in zip(extents, ("object", "request"), strict=True):
                 quick.extend(extent, variable)
         return extents
-
-    def merging(self, place: Place) -> Structure | None:
-        """Return the shape of the objects in a settled place if a policy does nothing but merge into them.
-
-        A configuration leaves an object of that shape as it is if it left one that has the same in what is read.
-        """
-        merges = [bool(quick.merged) for quick in self._quick_in(place)]
-        return schema_of(*place.kind) if merges == [True] and self._policies.release >= DUPLICATES_SINCE else None
 
     def _quick_in(self, place: Place) -> list[Quick]:
         return [quick for part in place.plan or () if (quick := self._quick_of(part.hook))]

@@ -7,8 +7,7 @@ policies do. A request that may have another answer is left to be read and answe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, Required, TypedDict, get_args
@@ -23,16 +22,16 @@ from webhook.api.judgement import namespace_refusals, plan_of
 from webhook.api.versions import find
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.engine import prescheduled
-from webhook.fast.extents import Extent, type_of, type_of_shape
-from webhook.fast.plan import planned_decoding, remember
-from webhook.fast.policies import Passed, Place, QuickPolicies, is_of
+from webhook.fast.extents import Extent, type_of
+from webhook.fast.plan import planned_decoding
+from webhook.fast.policies import Passed, QuickPolicies
 from webhook.policy.manifest.model import MUTATING, VALIDATING
 from webhook.schema import CREATE
 
 OFTEN: Final = 16
 """How many requests of a kind are answered as a whole before a decoder is made for them."""
 _MOST: Final = 64
-"""The largest number of kinds, as they are written, that are remembered."""
+"""The largest number of kinds, as they are written, that are remembered, and of namespaces for each."""
 _MOST_MISSES: Final = 256
 """How many more requests of a kind may have to be read again than are admitted."""
 _CREATE: Final = b'"CREATE"'
@@ -57,31 +56,23 @@ def install() -> None:
 
 
 class _Usual(msgspec.Struct):
-    """How to admit requests of a kind at an endpoint.
+    """How to admit requests of a kind.
 
     Args:
-        read: Reads a request with those parts of its object that matter.
+        read: Reads a request with those parts of its object that rules read.
         is_fine: Recognizes requests that need no look at more of the object.
-        place: Their place among policies; None without policies.
-        read_for_policies: Reads what policies do; None if `read` has.
-        note: Notes the response to a request that was answered as a whole, and its cost; None if that tells nothing.
+        passed: Tells whether policies let a request pass.
         misses: How many more requests had to be read again than were admitted.
     """
 
     read: Callable[[bytes], dict[str, Any]]
-    is_fine: Callable[[Mapping[str, Any], Any], bool]
-    place: Place | None = None
-    read_for_policies: Callable[[bytes], Any] | None = None
-    note: Callable[[bytes, Mapping[str, Any], int], None] | None = None
+    is_fine: Callable[[Mapping[str, Any]], bool]
+    passed: Callable[[bytes, Mapping[str, Any]], Passed | None]
     misses: int = 0
 
 
-_Known = tuple[Endpoint, bytes]
-"""An endpoint, and a kind as it is written."""
-
-
 class Shortcut:
-    """Admits usual requests.
+    """Admits usual requests that are validated.
 
     Args:
         options: How reviews are answered.
@@ -91,10 +82,11 @@ class Shortcut:
         self._options = options
         self._reads_parts = options.surroundings is None and prescheduled.RULE not in options.enforcement.rules
         """Whether no more of each object must be looked at."""
-        self._met: dict[_Known, int] = {}
-        self._usual: dict[_Known, _Usual | None] = {}
-        """The kinds that were met often; None if all of their objects is read."""
-        self._made: dict[tuple[Endpoint, bytes], _Usual | None] = {}
+        self._met: dict[bytes, int] = {}
+        """How often kinds were met, as they are written."""
+        self._usual: dict[bytes, _Usual | None] = {}
+        """Those that were met often; None if all of their objects is read."""
+        self._made: dict[bytes, _Usual | None] = {}
         """The same by what is written: a kind may be written in several ways."""
         policies = options.policies
         self._policies = policies and {
@@ -102,12 +94,12 @@ class Shortcut:
             "mutate": QuickPolicies(policies, MUTATING),
         }
 
-    def _kind_in(self, body: bytes, endpoint: Endpoint) -> _Known | None:
+    def _kind_in(self, body: bytes, endpoint: Endpoint) -> bytes | None:
         """Return the kind of a request as it is written; None if such requests are always answered as a whole."""
-        operation = body.find(_CREATE, 0, _HEAD)
+        operation = -1 if endpoint == "mutate" else body.find(_CREATE, 0, _HEAD)
         at = -1 if operation < 0 else body.find(_GROUP, 0, operation)
         end = -1 if at < 0 else body.find(b"}", at, operation)
-        return None if end < 0 or not self._reads_parts else (endpoint, body[at:end])
+        return None if end < 0 or not self._reads_parts else body[at:end]
 
     def answer(self, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
         """Return the response to a usual request, and its record; None if it must be answered as a whole.
@@ -120,7 +112,7 @@ class Shortcut:
             BudgetExceededError: The call is inline, and too much work for that.
         """
         kind = self._kind_in(body, call.endpoint)
-        usual = kind and self._usual.get(kind)
+        usual = self._usual.get(kind) if kind else None
         if usual is None or call.is_late:
             return None
         admitted = None
@@ -140,12 +132,9 @@ class Shortcut:
 
     def _admitted(self, usual: _Usual, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
         request = usual.read(body)
-        if not usual.is_fine(request, request["object"]) or self._options.enforcement.exempts(request):
+        if not usual.is_fine(request) or self._options.enforcement.exempts(request):
             return None
-        passed: Passed | None = (0, ())
-        if self._policies and usual.place:
-            read = usual.read_for_policies(body)["request"] if usual.read_for_policies else None
-            passed = self._policies[call.endpoint].evaluate_in(usual.place, request, read)
+        passed = usual.passed(body, request)
         if passed is None:
             return None
         cost, notes = passed
@@ -164,7 +153,7 @@ class Shortcut:
         """
         return self._policies[endpoint].evaluate(request) if self._policies else None
 
-    def learn(self, body: bytes, response: Mapping[str, Any], record: Record) -> None:
+    def learn(self, body: bytes, record: Record) -> None:
         """Note a request that was answered as a whole.
 
         If such are admitted often, a decoder is made for them; if most of these must be read again, all are read as a
@@ -172,8 +161,7 @@ class Shortcut:
 
         Args:
             body: The request.
-            response: Its answer.
-            record: The record of that.
+            record: The record of its answer.
         """
         kind = self._kind_in(body, record.endpoint)
         if kind is None or record.decision != ALLOWED or record.found or record.warnings:
@@ -182,13 +170,10 @@ class Shortcut:
             usual.misses += 1
             if usual.misses > _MOST_MISSES:
                 self._usual[kind] = None
-            elif usual.note:
-                with suppress(ValueError):
-                    usual.note(body, response, record.cost)
         elif not record.patched and kind not in self._usual and len(self._usual) < _MOST:
             self._meet(kind, record.request)
 
-    def _meet(self, kind: _Known, request: Mapping[str, Any]) -> None:
+    def _meet(self, kind: bytes, request: Mapping[str, Any]) -> None:
         """Count a request of a kind, and make a decoder if there were many."""
         if request.get("subResource") or not all(isinstance(request.get(each), dict) for each in ("object", "kind")):
             return
@@ -197,69 +182,40 @@ class Shortcut:
         self._met[kind] = self._met.get(kind, 0) + 1
         if self._met[kind] >= OFTEN:
             del self._met[kind]
-            make = self._validating if kind[0] == "validate" else self._mutating
-            place = kind[0], msgspec.json.encode([*map(request.get, _PLACE), bool(request.get("namespace"))])
+            place = msgspec.json.encode([*map(request.get, _PLACE), bool(request.get("namespace"))])
             if place not in self._made:
-                self._made[place] = make(request)
+                self._made[place] = self._like(request)
             self._usual[kind] = self._made[place]
 
-    def _validating(self, request: Mapping[str, Any]) -> _Usual | None:
-        """Make the decoder for requests like one; None if all of their objects is read."""
+    def _like(self, request: Mapping[str, Any]) -> _Usual | None:
+        """Tell how to admit requests like one; None if all of their objects is read."""
         obj, gates = request["object"], self._options.feature_gates
         version, kind = obj.get("apiVersion"), obj.get("kind")
         if find(version, kind) is None:
             return None
         stated = None if gates is None else frozenset(gates.items())
         struct, _ = plan_of(version, kind, CREATE, self._options.kubernetes, stated)
-        found = planned_decoding(struct, {"apiVersion": version, "kind": kind})
+        found = planned_decoding(struct, apiVersion=version, kind=kind)
         if found is None:
             return None
         type_, is_valid = found
-        namespaces: set[str | None] = set()
 
-        def is_fine(request: Mapping[str, Any], obj: Any) -> bool:
-            if not is_valid(obj):
-                return False
-            namespace = obj.metadata.namespace
-            if namespace not in namespaces:
-                if namespace_refusals(struct, obj):
-                    return False
-                remember(namespace, namespaces)
-            return _is_named(request, obj)
+        @lru_cache(maxsize=_MOST)
+        def may_exist(namespace: str | None) -> bool:
+            return not namespace_refusals(struct, {"metadata": {"namespace": namespace}})
 
-        policies = self._policies and self._policies["validate"]
+        def is_fine(request: Mapping[str, Any]) -> bool:
+            obj = request["object"]
+            return is_valid(obj) and may_exist(obj.metadata.namespace) and _is_named(request, obj)
+
+        read, policies = _reading_like(request, type_), self._policies and self._policies["validate"]
         if not policies:
-            return _Usual(_reading_like(request, type_), is_fine)
+            return _Usual(read, is_fine, lambda *_: (0, ()))
         place = policies.place_of(request)
         if not place.is_settled or place.kind != (version, kind):
             return None
-        return _Usual(_reading_like(request, type_), is_fine, place, _reading_for_policies(*policies.read(place)))
-
-    def _mutating(self, request: Mapping[str, Any]) -> _Usual | None:
-        """Make the decoder for requests like one; None if all of their objects is read."""
-        policies = self._policies and self._policies["mutate"]
-        place = policies.place_of(request) if policies else None
-        names_nodes = prescheduled.is_of_new_pod(request)
-        kind = request["object"].get("apiVersion"), request["object"].get("kind")
-        if place and not (place.is_settled and place.kind == kind):
-            return None
-        extents = policies.read(place) if policies and place else (Extent(), Extent())
-        if policies and place and not names_nodes and (shape := policies.merging(place)):
-            read = _reading_like(request, type_of_shape(shape, apiVersion=kind[0], kind=kind[1]))
-            parts = _reading_for_policies(*extents)
-
-            def note(body: bytes, response: Mapping[str, Any], cost: int) -> None:
-                policies.note(place, read(body), parts(body)["request"], response, cost)
-
-            return _Usual(read, _is_named, place, parts, note)
-        # What `is_of`, the record and `named_node` read.
-        for path in (("apiVersion",), ("kind",), ("metadata", "name"), ("spec", "nodeName")):
-            reduce(Extent.part, path, extents[0])
-
-        def is_fine(_: object, obj: Any) -> bool:
-            return is_of(obj, kind) and not (names_nodes and prescheduled.named_node(obj))
-
-        return _Usual(_reading_like(request, type_of(extents[0])), is_fine, place)
+        parts = _reading_for_policies(*policies.read(place))
+        return _Usual(read, is_fine, lambda body, request: policies.evaluate_in(place, request, parts(body)["request"]))
 
 
 def _is_named(request: Mapping[str, Any], obj: Any) -> bool:

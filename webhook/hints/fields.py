@@ -227,7 +227,7 @@ def _request(problem: Problem, obj: Any) -> Advice:
         return Advice()
     if wanted in known:  # the request's own name is refused, too
         return _respelt(wanted, "name")
-    if alternatives := [each for each in known if each.endswith(f"/{wanted}")]:
+    if alternatives := [each for each in dict.fromkeys(known) if each.endswith(f"/{wanted}")]:
         fix = Fix("replace", alternatives[0], safe=False) if not alternatives[1:] else None
         named = " or ".join(f'"{each}"' for each in alternatives[:2])
         return Advice(f"did you mean {named}? {_REQUESTS}: {listed(known)}", fix)

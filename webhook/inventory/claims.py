@@ -315,9 +315,10 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
     Args:
         inventory: Has their classes; None if these do not matter.
     """
-    if text(claim, "kind") == "DeviceClass":
-        yield ClaimRequest("", ("spec",), mapping(claim, "spec"), "", None)
-    for path, each in placed(claim, *devices_path(claim or {}), "requests"):
+    devices = devices_path(claim or {})
+    if devices == ("spec",):
+        yield ClaimRequest("", devices, mapping(claim, "spec"), "", None)
+    for path, each in placed(claim, *devices, "requests"):
         name, exactly = text(each, "name"), mapping(each, "exactly")
         found: list[tuple[str, Steps, JSONObject]] = [(name, ("exactly",), exactly)] if exactly else []
         found += ((f"{name}/{text(one, 'name')}", steps, one) for steps, one in placed(each, "firstAvailable"))

@@ -93,7 +93,10 @@ def _uncounted(key: str, kinds: Kinds, context: Context) -> str:
         return ""
     if prefix := _PREFIX.match(name):
         name = name[prefix.end() :]
-    return f'did you mean "{_REQUESTS}{name}"?' if is_extended(name) else "leave it out"
+    class_name, *suffix = name.rsplit(".", QUOTA_SUFFIX.count("."))
+    is_of_class = nearest(f".{'.'.join(suffix)}", [QUOTA_SUFFIX])
+    meant = f"{class_name}{QUOTA_SUFFIX}" if is_of_class else f"{_REQUESTS}{name}" if is_extended(name) else ""
+    return f'did you mean "{meant}"?' if meant else "leave it out"
 
 
 def _unknown(resource: str, group: str, kinds: Kinds) -> str:

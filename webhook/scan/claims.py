@@ -415,7 +415,8 @@ def bad_conditions(claim: JSONObject) -> Iterator[tuple[tuple[str, str, str], st
 
 def _is_in_pod(claim: JSONObject, place: tuple[str, str, str]) -> bool:
     """Tell whether a device is a network interface that its driver has given to a pod, as the claim's status says."""
-    return any(device_of(each) == place and mapping(each, "networkData") for each in items(claim, "status", "devices"))
+    every = items(claim, "status", "devices")
+    return any(device_of(each) == place and each.get("networkData") is not None for each in every)
 
 
 def _is_bad(condition: JSONObject, awaited: Collection[str]) -> bool:

@@ -119,7 +119,12 @@ class CompiledField(NamedTuple):
 
 def _under(findings: Iterable[SchemaFinding], step: str | int) -> list[Any]:
     """Return the same findings as seen from one level above."""
-    return [each.below((step,), (step,)) for each in findings]
+    return [
+        each._replace(path=Path((step, *each.path)))
+        if isinstance(each, Misfit) or each.spelled is None
+        else each.under(step)
+        for each in findings
+    ]
 
 
 def walking_later(compile_field: Callable[[], CompiledField]) -> Walk:

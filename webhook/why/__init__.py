@@ -72,7 +72,8 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
     """
     kind = text(obj, "kind")
     if kind == "Node":
-        found = list(drivers.of_node(scene, obj)) or [Cause(drivers.summary(scene, obj), [obj], is_well=True)]
+        found = [*drivers.of_node(scene, obj), *started.unregistered(scene, obj), *claims.kept(scene, name_of(obj))]
+        found = found or [Cause(drivers.summary(scene, obj), [obj], is_well=True)]
         evidence = [obj, *(each.workload for each in drivers.running(scene))]
         return _answer(scene, subject, "node", found, evidence=evidence)
     if kind == "ResourceClaim":
@@ -174,7 +175,7 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
             found[0] = found[0]._replace(text=said, about=about, stage=started.ENDED, names_pod=True)
         is_reserved = any(allocation_of(each.claim) and each.consumer.has(each.claim) for each in used)
         stage = found[0].stage or (started.NOT_STARTED if is_reserved else "pending")
-        found += pending.scaling(scene, pod)
+        found += [*pending.scaling(scene, pod), *started.without_devices(scene, pod, "will run")]
     if asked is not None:
         first = found[0]
         said = first.text if first.names_pod else f"pod {name_of(pod)}: {first.text}"

@@ -70,8 +70,7 @@ def absent(scene: Scene, driver: str) -> Cause:
     if driver in scene.devices_on:
         what = f"the ResourceSlices of driver {driver} have no devices"
     if found is None:
-        looked = "no DaemonSet looks like it" if scene.inventory.knows("DaemonSet") else "no DaemonSet is known here"
-        return Cause(f"{what}: the driver is not installed ({looked})", about, (f"install driver {driver}",))
+        return Cause(f"{what}: the driver is not installed ({unknown(scene)})", about, (f"install driver {driver}",))
     nodes = scene.inventory.all("Node")
     for each in sorted(nodes, key=lambda node: not _matches(found, node))[:_LOOKED_AT_MAX]:
         if trouble := on_node(scene, driver, each):
@@ -81,6 +80,11 @@ def absent(scene: Scene, driver: str) -> Cause:
             return Cause(f"{what}: {said}", about, trouble.helps)
     said = f"{what}, though the pods of its DaemonSet {full_name_of(found)} run: their log tells"
     return Cause(said, about, (f"see {scene.logs(found)}",))
+
+
+def unknown(scene: Scene) -> str:
+    """Say that no DaemonSet of a driver is known."""
+    return "no DaemonSet looks like it" if scene.inventory.knows("DaemonSet") else "no DaemonSet is known here"
 
 
 def silent_pods(scene: Scene, workload: JSONObject) -> list[JSONObject]:

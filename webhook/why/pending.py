@@ -273,9 +273,11 @@ class Lacks:
         rules = self._scene.cluster.rules_of(taints)
         free = "" if asked.total("free") == asked.total("selected") else "free "
         total, written = asked.total("free"), " or ".join(map(str, taints[:NAMED_MAX]))
-        devices = f"the only {free}device" if total == 1 else f"all {total} {free}devices"
+        tainted = total - asked.total("tolerated")
+        devices = f"{'all' if tainted == total else f'{tainted} of'} {total} {free}devices"
+        devices = f"the only {free}device" if total == 1 else devices
         said = (
-            f"{devices} of class {asked.device_class} {'has' if total == 1 else 'have'} a taint that {asked.who} "
+            f"{devices} of class {asked.device_class} {'has' if tainted == 1 else 'have'} a taint that {asked.who} "
             f"does not tolerate: {written}"
         )
         if rules:
@@ -427,6 +429,8 @@ _TOGETHER: Final = 99
 """The step of nodes that can meet each request alone, but not all together: it comes after all steps of a request."""
 _NO_DEVICES: Final = "cannot allocate all claims"
 """The scheduler's reason for nodes without devices for a pod; it checks everything else before."""
+_UNUSABLE: Final = frozenset({"devices-in-use", "devices-tainted", "driver"})
+"""The sorts of causes about devices that are there, but not for the pod."""
 _CONDITIONS: Final = {
     "node.kubernetes.io/not-ready": "Ready",
     "node.kubernetes.io/unreachable": "Ready",
@@ -712,6 +716,7 @@ class _Pending:
             yield from sorted_as("selector", [self._failed(error, needs)])
         elif suiting := [node for node, verdict in by_devices.items() if not verdict.reasons]:
             yield from sorted_as("node", self._kept_from(suiting, verdicts, needs))
+            yield from self._unusable(verdicts, round_)
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
             said = "; ".join(rejections.elsewhere(self.scene.cluster, each) for each in allocated)
@@ -734,6 +739,15 @@ class _Pending:
                 there = shortened([self.scene.cluster.names[each] for each in alone])
                 found[:1] = [self._pinned(needs, there, each._replace(text=f"where {each.text}")) for each in found[:1]]
             yield from found
+
+    def _unusable(self, verdicts: Verdicts, round_: Round) -> Iterator[Cause]:
+        """Say why the pod cannot have the devices of the nodes that refuse it for their devices only."""
+        refusing = {node: each for node, each in verdicts.by_node.items() if each.by_devices}
+        where = shortened([self.scene.cluster.names[each] for each in refusing])
+        groups = rejections.Explainer(self.scene.cluster).groups(refusing, round_)
+        for each in Lacks(self.scene, self.pod, round_.needs, groups, self._own).causes():
+            if each.sort in _UNUSABLE:
+                yield each._replace(text=f"on {where}, {each.text}")
 
     def _unprovided(self, needs: Needs) -> Iterator[Cause]:
         """Say which extended resources neither a node nor a class provides."""
@@ -800,8 +814,8 @@ class _Pending:
             which = ""
             if has_devices and self._wants_devices(needs):
                 is_all = len(states) == len(suiting)
-                only = f", the only node{'s' * (len(states) > 1)} with devices for it,"
-                which = only if is_all else " (with devices for it)"
+                only = f", the only node{'s' * (len(states) > 1)} with free devices for it,"
+                which = only if is_all else " (with free devices for it)"
             yield self._of_group(refusal, states, needs, which, has_devices=has_devices)
 
     def _of_group(
@@ -865,7 +879,7 @@ class _Pending:
         leaves = f"leaves {selected} only, which cannot take it" if selected else "selects no node: no label matches"
         what = "devices" if self._wants_devices(needs) else "room"
         if selected and what == "devices":
-            leaves = f"leaves {selected} only, without a device for it"
+            leaves = f"leaves {selected} only, without a device that it can get"
         there = " and ".join(found)
         if not has_devices:
             return f"its {which} {leaves}{there and f'; on {names} {there}'}"

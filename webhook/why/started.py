@@ -36,6 +36,7 @@ from webhook.objects import (
     text,
     texts,
 )
+from webhook.references.pods import WITHOUT_DEVICES
 from webhook.scan.claims import RELEASE_ONE, bad_conditions, evicting, held_twice, is_gone
 from webhook.scan.stored import AllocatedDevice
 from webhook.simulation.binding import lacks, time_of
@@ -50,6 +51,7 @@ _ELSEWHERE: Final = (
     "give the driver the directories plugins and plugins_registry below kubelet's --root-dir, which is not "
     "/var/lib/kubelet in k0s and MicroK8s, by hostPath and under the same path in the container; else see its log"
 )
+_SEE_LOG: Final = "see the log of the driver's pod on the node"
 _UNREGISTERED: Final = re.compile(r"(?i)\bDRA driver (\S+) is not registered|plugin name (\S+) not found in the list")
 _OF_PARAMETERS: Final = re.compile(
     r"(?i)\bconfig|\bparameter|\bopaque|\bdecod|unknown field|unmarshal|feature gate|not supported|strategy"
@@ -91,7 +93,8 @@ def explain(scene: Scene, pod: JSONObject) -> list[Cause]:
     where = text(pod, "spec", "nodeName")
     starting = Cause(f"is bound to {where}, and kubelet is starting it{_devices_are_there(scene, pod)}", [pod])
     node = scene.inventory.find("Node", where)
-    return list(_not_started(scene, pod, node)) or list(_of_drivers(scene, pod, node)) or [starting]
+    found = list(_not_started(scene, pod, node)) or list(_of_drivers(scene, pod, node)) or [starting]
+    return [*found, *without_devices(scene, pod, "will run")]
 
 
 # -- ended
@@ -415,32 +418,53 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, event: E
     Args:
         event: What kubelet says about preparing the devices.
     """
-    named = [found[1] or found[2]] if event and (found := _UNREGISTERED.search(event.words)) else []
+    named, where = _unregistered(event), text(pod, "spec", "nodeName")
     wanted = [text(result, "driver") for _, result in results(scene, pod)]
-    for driver in dict.fromkeys([*named, *wanted]):
-        trouble = drivers.on_node(scene, driver, node) if node is not None else None
-        about = Ref("Driver", driver), node
-        how = "registered with kubelet" if driver in named else "running"
-        who = f"driver {driver} is not {how} on {text(pod, 'spec', 'nodeName')}"
-        if trouble is not None:
-            yield trouble._replace(text=f"{who}: {trouble.text}", about=[trouble.about, about])
-        elif driver in named:
-            workload = drivers.daemon_set(scene, driver, node)
-            why, help_ = "no DaemonSet looks like it", f"install driver {driver}"
-            if workload:
-                there = (each for each in scene.owned(workload) if home_of(each) == text(pod, "spec", "nodeName"))
-                since = text(condition_of(next(there, {}), "Ready"), "lastTransitionTime")
-                is_lost = event and "" < since < event.time
-                why = f"the pod of its DaemonSet {full_name_of(workload)} " + (
-                    f"has been ready since {since}" if is_lost else "is ready by now, and kubelet tries again"
-                )
-                help_ = _ELSEWHERE if is_lost else ""
-            yield Cause(f"{who}: {why}", [about, workload], (help_,) if help_ else ())
+    for driver in dict.fromkeys([*([named] if named else []), *wanted]):
+        if trouble := drivers.on_node(scene, driver, node) if node is not None else None:
+            how = "registered with kubelet" if driver == named else "running"
+            said = f"driver {driver} is not {how} on {where}: {trouble.text}"
+            yield trouble._replace(text=said, about=[trouble.about, Ref("Driver", driver), node])
+        elif event and driver == named:
+            yield _not_registered(scene, driver, where, event)
+
+
+def _unregistered(event: Event | None) -> str:
+    """Return the driver that kubelet does not know, as it says; empty if it says something else."""
+    found = _UNREGISTERED.search(event.words) if event else None
+    return (found[1] or found[2]) if found else ""
+
+
+def _not_registered(scene: Scene, driver: str, where: str, event: Event) -> Cause:
+    """Say why kubelet does not know a driver that nothing is wrong with as far as is known."""
+    node = scene.inventory.find("Node", where)
+    why, help_ = drivers.unknown(scene), f"install driver {driver}"
+    if driver in drivers.published_on(scene, where):
+        why, help_ = f"its devices are published there, and {why}", _SEE_LOG
+    if workload := drivers.daemon_set(scene, driver, node):
+        there = (each for each in scene.owned(workload) if home_of(each) == where)
+        since = text(condition_of(next(there, {}), "Ready"), "lastTransitionTime")
+        is_lost = "" < since < event.time
+        why = f"the pod of its DaemonSet {full_name_of(workload)} " + (
+            f"has been ready since {since}" if is_lost else "is ready by now, and kubelet tries again"
+        )
+        help_ = _ELSEWHERE if is_lost else ""
+    said = f"driver {driver} is not registered with kubelet on {where}: {why}"
+    return Cause(said, [Ref("Driver", driver), node, workload], (help_,) if help_ else ())
+
+
+def unregistered(scene: Scene, node: JSONObject) -> Iterator[Cause]:
+    """Say which drivers kubelet of a node does not know, though pods there wait for them, and nothing is wrong else."""
+    waiting = (each for each in scene.inventory.all("Pod") if text(each, "spec", "nodeName") == name_of(node))
+    said = (each for pod in waiting if stage_of(pod) == NOT_STARTED for each in scene.events(pod, PREPARE)[:1])
+    for driver, event in {_unregistered(each): each for each in said}.items():
+        if driver and drivers.on_node(scene, driver, node) is None:
+            yield _not_registered(scene, driver, name_of(node), event)
 
 
 def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause]:
     """Say what kubelet or a driver says of the claim that is not prepared."""
-    if _UNREGISTERED.search(event.words):
+    if _unregistered(event):
         return
     sources = scene.claim_sources(pod)
     used = [each.claim for each in uses(scene, pod)]
@@ -467,7 +491,7 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
             ("correct the parameters, and create the claim again: they cannot be changed in place",),
         )
     else:
-        helps = cures(words) or ["see the log of the driver's pod on the node"]
+        helps = cures(words) or [_SEE_LOG]
         yield Cause(f"{who} cannot prepare the devices of {what}: {brief(words)}", about, tuple(helps))
 
 
@@ -497,7 +521,7 @@ def _by_kubelet(scene: Scene, pod: JSONObject, said: re.Match[str], what: str, a
         return Cause(
             f"{who} still holds the devices of an earlier {what}, whose pod was deleted by force",
             around,
-            ("wait until they are released; if they are not, see the log of the driver's pod on the node",),
+            (f"wait until they are released; if they are not, {_SEE_LOG}",),
         )
     return Cause(f"{who} cannot prepare {what}: {brief(said.string)}", around, words=said.string)
 
@@ -544,17 +568,26 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         yield cause._replace(text=f"runs, but {cause.text} keeps new pods from it")
 
 
-def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
-    """Say which containers run without devices, and which claims no container uses."""
-    sources = scene.claim_sources(pod)
+def without_devices(scene: Scene, pod: JSONObject, how: str) -> Iterator[Cause]:
+    """Say which containers get no devices, as they name requests that their claims do not have.
+
+    Args:
+        how: Whether they run now.
+    """
     for container, said in scene.places("request-not-found", pod):
         name = text(container, "name")
         wrong = [text(each, "request") for each in items(container, "resources", "claims") if text(each, "request")]
         yield Cause(
-            f"container {name} runs without devices: {brief(said)}",
-            [*(Ref("Request", each) for each in wrong), Ref("Container", name), *sources.values()],
+            f"container {name} {how} without devices: {brief(said.replace(WITHOUT_DEVICES, ''))}",
+            [*(Ref("Request", each) for each in wrong), Ref("Container", name), *scene.claim_sources(pod).values()],
             ("name a request of the claim in resources.claims, and create the pod again",),
         )
+
+
+def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say which containers run without devices, and which claims no container uses."""
+    yield from without_devices(scene, pod, "runs")
+    sources = scene.claim_sources(pod)
     for entry, _ in scene.places("claim-not-used", pod):
         name = text(entry, "name")
         which = text(entry, "resourceClaimTemplateName") or text(entry, "resourceClaimName")

@@ -291,12 +291,11 @@ def manifest(obj: JSONObject, template: Any) -> JSONObject:
     return {"apiVersion": "v1", "kind": "PodTemplate", "metadata": names or {"name": "unnamed"}, "template": template}
 
 
-_BODY: Final = frozenset({"metadata", "spec"})
-
-
 def is_held(value: Any) -> bool:
     """Tell whether a value in an object is a manifest itself, which a tool applies, perhaps with a name of its own."""
-    return isinstance(value, dict) and {"apiVersion", "kind"} < value.keys() and not _BODY.isdisjoint(value)
+    return (
+        isinstance(value, dict) and {"apiVersion", "kind"} < value.keys() and bool({"metadata", "spec"} & value.keys())
+    )
 
 
 def every_object(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, JSONObject]]:

@@ -66,9 +66,8 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
         pod["containers"] = pod["containers"][: len(containers)]  # the others are Argo's own
         if not _is_open(pod, (text(holder, "podSpecPatch") for holder, _ in patched)):
             places += [*(((*_CLAIMS, place), steps) for place, steps in enumerate(origins)), ((), here)]
-            yield ManifestIn(
-                manifest(obj, {"spec": pod}), tuple(places), unsure="its steps tell how often a template runs"
-            )
+            made = manifest(obj, {"spec": pod})
+            yield ManifestIn(made, tuple(places), unsure="its steps tell how often a template runs")
 
 
 def _claims_of_patch(patch: str) -> JSONObject:

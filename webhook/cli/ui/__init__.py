@@ -39,6 +39,7 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_ELSEWHERE: Final = "open the address that the command printed"
 
 
 def run(arguments: Namespace) -> int:
@@ -90,9 +91,9 @@ class Pages:
         """Refuse what another site sends, a name that it lets point to this machine, and what has no token."""
         address = self.address.removesuffix(":80")  # browsers leave it out
         if request.host != address or request.headers.get("Origin") not in {None, f"http://{address}"}:
-            abort(403)
+            abort(403, _ELSEWHERE)
         if not compare_digest((request.view_args or {}).get("token", "").encode(), self.token.encode()):
-            abort(404)
+            abort(404, _ELSEWHERE)
 
     def _page(self, token: str) -> str:  # noqa: ARG002 - it is compared before
         with self._lock:
