@@ -143,6 +143,8 @@ def test_what_a_macro_uses_twice_is_evaluated_once_and_counted_as_often_as_it_is
     "object.some.all(each, isURL(object.url))",
     "object.some.all(each, !isIP(object.url))",
     "object.some.all(each, !isCIDR(object.network))",
+    "object.some.all(each, object.many.filter(other, false) == [])",
+    "object.some.exists_one(each, object.many.exists_one(other, false))",
     "object.some.all(each, object.numbers.sum() > 1)",
     "object.some.all(each, double(object.digits) > 1.0)",
     "object.some.all(each, isQuantity(object.digits))",

@@ -15,7 +15,7 @@ from tests.rows import each_row
 from tests.scan.clusters import HEALTHY, claim, device, device_class, node, pod, slices, taint_rule
 from tests.scan.clusters import listed as as_list
 
-SHARE = {"shareID": "57490d4c-9dce-4d24-bb17-ca7ff07a2c22", "consumedCapacity": {"memory": "1Gi"}}
+SHARE: dict[str, Any] = {"shareID": "57490d4c-9dce-4d24-bb17-ca7ff07a2c22", "consumedCapacity": {"memory": "1Gi"}}
 
 
 def listed(*objects: Any, options: tuple[str, ...] = ()) -> Done:
@@ -147,6 +147,23 @@ def test_why_a_free_device_is_stranded(objects: list[Any], why: str) -> None:
     found = answer(node(), *objects, options=("--kubernetes-version=1.37",))
     assert [each["why"] for each in found["devices"]] == [why] * len(found["devices"])
     assert found["sums"]["stranded"] == bool(why) * len(found["devices"])
+
+
+@each_row(
+    ("objects", "why"),
+    ([claim("a", "gpu-0", pods=("gone",)), pod("other", claims=())], "no pod uses it"),
+    ([claim("a", "gpu-0"), pod("other", claims=())], "no pod uses it"),
+    ([claim("a", "gpu-0", pods=("train",)), pod(claims="a", phase="Succeeded")], "no pod uses it"),
+    ([claim("a", "gpu-0", pods=("train",)), pod(claims="a")], ""),
+    ([claim("a", "gpu-0"), pod(claims="a", phase="Pending", on="")], ""),
+    ([claim("a", "gpu-0", pods=("gone",))], ""),  # no pods were collected
+    ([claim("a", "gpu-0", pods=("train",), **SHARE), claim("b", "gpu-0", **SHARE), pod(claims="a")], ""),
+)
+def test_a_device_is_marked_whose_claims_no_pod_uses(objects: list[Any], why: str) -> None:
+    shared = slices(device(allowMultipleAllocations=True))
+    (found,) = answer(node(), shared, device_class(), *objects)["devices"]
+    assert (found["state"], found["why"]) == ("held", why)
+    assert ("held: no pod uses it" in listed(node(), shared, device_class(), *objects).out) == bool(why)
 
 
 def test_rules_that_the_scheduler_ignores_strand_no_device() -> None:

@@ -13,6 +13,7 @@ from webhook.grouping import by_key
 from webhook.inventory import devices_reported
 from webhook.objects import JSONObject, full_name_of, items, name_of, text
 from webhook.records import NamedTuple
+from webhook.scan.claims import state_of
 from webhook.scan.stored import Stored, published_health
 
 HELD, FREE, STRANDED = "held", "free", "stranded"
@@ -32,7 +33,7 @@ class Row(NamedTuple):
     Args:
         node: The node; ``*`` if several can use it.
         model: The model, as far as attributes tell it.
-        why: Why no claim can get it although it is free; empty for others.
+        why: Why no claim can get it although it is free, or that it is held although no pod uses it; empty for others.
         shares: How many shares of it are in use.
         capacity: The remaining and the total amount of each capacity, as quantities.
         counters: The remaining amounts of the counters that it would consume, as quantities, by set and counter.
@@ -214,7 +215,8 @@ class Table:
         of_rules = self._cluster.taints_of_rules(pool, device.name)
         classes = self._classes.get(content.index, ())
         is_held = used.is_allocated(device.name)
-        reason, why = ("", "") if is_held else self._why(device, classes, of_rules, left)
+        is_unused = bool(claims) and all(state_of(each, self._cluster) for each in claims)
+        reason, why = ("", "no pod uses it" * is_unused) if is_held else self._why(device, classes, of_rules, left)
         return Row(
             node=device.node_name or EVERYWHERE,
             driver=pool[0],

@@ -72,7 +72,8 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
     """
     kind = text(obj, "kind")
     if kind == "Node":
-        found = list(drivers.of_node(scene, obj)) or [Cause(drivers.summary(scene, obj), [obj], is_well=True)]
+        found = [*drivers.of_node(scene, obj), *started.unregistered(scene, obj), *claims.kept(scene, name_of(obj))]
+        found = found or [Cause(drivers.summary(scene, obj), [obj], is_well=True)]
         evidence = [obj, *(each.workload for each in drivers.running(scene))]
         return _answer(scene, subject, "node", found, evidence=evidence)
     if kind == "ResourceClaim":

@@ -101,8 +101,8 @@ def _absent(scene: Scene, ref: Ref) -> tuple[str, list[Ref]]:
 def being_deleted(scene: Scene, claim: JSONObject) -> Cause:
     """Say that a claim is being deleted, and what that waits for."""
     users = [named(each) for each in items(claim, "status", "reservedFor")]
-    if users and (fault := fault_of(claim, scene)):
-        return Cause(f"{ref_of(claim)} is {fault.message}", [claim], (fault.hint,))
+    if users and (fault := _fault(scene, claim)):
+        return fault
     finalizers = texts(mapping(claim, "metadata"), "finalizers")
     own = [each for each in finalizers if each != "resource.kubernetes.io/delete-protection"]
     waits = ""
@@ -176,8 +176,8 @@ def unused(scene: Scene, claim: JSONObject) -> Cause:
     ref = ref_of(claim)
     owner = controller_of(claim)
     gone = f"; {text(owner, 'kind')} {text(owner, 'name')}, which it was made for, is gone" if owner else ""
-    if fault := fault_of(claim, scene):
-        return Cause(f"{ref} is {fault.message}{gone}", [ref], (fault.hint,))
+    if fault := _fault(scene, claim):
+        return fault._replace(text=f"{fault.text}{gone}")
     if allocation_of(claim):
         devices = ", ".join(devices_of(claim))
         return Cause(
@@ -192,3 +192,18 @@ def unused(scene: Scene, claim: JSONObject) -> Cause:
         [ref],
         is_well=not gone,
     )
+
+
+def kept(scene: Scene, node: str) -> Iterator[Cause]:
+    """Say which claims keep devices of a node that no pod uses."""
+    slices = (each for several in drivers.published_on(scene, node).values() for each in several)
+    held = (claim for each in slices for one in each.devices for claim in scene.holders.get((each.id, one.name), ()))
+    for claim in {id(each): each for each in held}.values():
+        if fault := _fault(scene, claim):
+            yield fault
+
+
+def _fault(scene: Scene, claim: JSONObject) -> Cause | None:
+    """Say why a claim keeps its devices from others though no pod uses them; None if it does not."""
+    fault = fault_of(claim, scene)
+    return Cause(f"{ref_of(claim)} is {fault.message}", [claim], (fault.hint,)) if fault else None

@@ -418,34 +418,53 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, event: E
     Args:
         event: What kubelet says about preparing the devices.
     """
-    named = [found[1] or found[2]] if event and (found := _UNREGISTERED.search(event.words)) else []
+    named, where = _unregistered(event), text(pod, "spec", "nodeName")
     wanted = [text(result, "driver") for _, result in results(scene, pod)]
-    for driver in dict.fromkeys([*named, *wanted]):
-        trouble = drivers.on_node(scene, driver, node) if node is not None else None
-        about = Ref("Driver", driver), node
-        how = "registered with kubelet" if driver in named else "running"
-        who = f"driver {driver} is not {how} on {text(pod, 'spec', 'nodeName')}"
-        if trouble is not None:
-            yield trouble._replace(text=f"{who}: {trouble.text}", about=[trouble.about, about])
-        elif driver in named:
-            workload = drivers.daemon_set(scene, driver, node)
-            why, help_ = drivers.unknown(scene), f"install driver {driver}"
-            if drivers.published_on(scene, text(pod, "spec", "nodeName")).get(driver):
-                why, help_ = f"its devices are published there, and {why}", _SEE_LOG
-            if workload:
-                there = (each for each in scene.owned(workload) if home_of(each) == text(pod, "spec", "nodeName"))
-                since = text(condition_of(next(there, {}), "Ready"), "lastTransitionTime")
-                is_lost = event and "" < since < event.time
-                why = f"the pod of its DaemonSet {full_name_of(workload)} " + (
-                    f"has been ready since {since}" if is_lost else "is ready by now, and kubelet tries again"
-                )
-                help_ = _ELSEWHERE if is_lost else ""
-            yield Cause(f"{who}: {why}", [about, workload], (help_,) if help_ else ())
+    for driver in dict.fromkeys([*([named] if named else []), *wanted]):
+        if trouble := drivers.on_node(scene, driver, node) if node is not None else None:
+            how = "registered with kubelet" if driver == named else "running"
+            said = f"driver {driver} is not {how} on {where}: {trouble.text}"
+            yield trouble._replace(text=said, about=[trouble.about, Ref("Driver", driver), node])
+        elif event and driver == named:
+            yield _not_registered(scene, driver, where, event)
+
+
+def _unregistered(event: Event | None) -> str:
+    """Return the driver that kubelet does not know, as it says; empty if it says something else."""
+    found = _UNREGISTERED.search(event.words) if event else None
+    return (found[1] or found[2]) if found else ""
+
+
+def _not_registered(scene: Scene, driver: str, where: str, event: Event) -> Cause:
+    """Say why kubelet does not know a driver that nothing is wrong with as far as is known."""
+    node = scene.inventory.find("Node", where)
+    why, help_ = drivers.unknown(scene), f"install driver {driver}"
+    if driver in drivers.published_on(scene, where):
+        why, help_ = f"its devices are published there, and {why}", _SEE_LOG
+    if workload := drivers.daemon_set(scene, driver, node):
+        there = (each for each in scene.owned(workload) if home_of(each) == where)
+        since = text(condition_of(next(there, {}), "Ready"), "lastTransitionTime")
+        is_lost = "" < since < event.time
+        why = f"the pod of its DaemonSet {full_name_of(workload)} " + (
+            f"has been ready since {since}" if is_lost else "is ready by now, and kubelet tries again"
+        )
+        help_ = _ELSEWHERE if is_lost else ""
+    said = f"driver {driver} is not registered with kubelet on {where}: {why}"
+    return Cause(said, [Ref("Driver", driver), node, workload], (help_,) if help_ else ())
+
+
+def unregistered(scene: Scene, node: JSONObject) -> Iterator[Cause]:
+    """Say which drivers kubelet of a node does not know, though pods there wait for them, and nothing is wrong else."""
+    waiting = (each for each in scene.inventory.all("Pod") if text(each, "spec", "nodeName") == name_of(node))
+    said = (each for pod in waiting if stage_of(pod) == NOT_STARTED for each in scene.events(pod, PREPARE)[:1])
+    for driver, event in {_unregistered(each): each for each in said}.items():
+        if driver and drivers.on_node(scene, driver, node) is None:
+            yield _not_registered(scene, driver, name_of(node), event)
 
 
 def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause]:
     """Say what kubelet or a driver says of the claim that is not prepared."""
-    if _UNREGISTERED.search(event.words):
+    if _unregistered(event):
         return
     sources = scene.claim_sources(pod)
     used = [each.claim for each in uses(scene, pod)]

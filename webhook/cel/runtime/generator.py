@@ -275,6 +275,7 @@ class Generator(Writer):
         self._locals = {**around, **bound}
         with self.block(f"for {', '.join(variables.values())} in {elements}:"):
             self.look()
+            written = len(self._lines)
             if self.constant_of(node.condition) is NOT_CONSTANT:
                 condition = self.emit(node.condition)
                 self.settle()
@@ -282,6 +283,9 @@ class Generator(Writer):
             step = self.emit(node.step)
             if step.text != made.text:
                 self.line(f"{made.text} = {step.text}")
+            self.settle()
+            if len(self._lines) == written:  # `filter(x, false)` costs nothing, but it is work
+                self.line("mark += 1")
         self._locals = around
         if made.cls in BUILT:
             self.line(self.built(made.text))
