@@ -199,7 +199,7 @@ class Inventory:
         self._kinds[kind][namespace_of(obj), _known_as(kind, name_of(obj), group_of(obj))] = obj
 
     def leave_out(self, obj: JSONObject, error: MalformedError) -> None:
-        """Leave out an object that cannot be decoded; of a claim, keep the devices that it holds, whatever it asks for."""
+        """Leave out an object that cannot be decoded; a claim still holds its devices, whatever it asks for."""
         self.unread[obj["kind"], namespace_of(obj), name_of(obj)] = str(error)
         if obj.get("kind") == CLAIMS[0] and at(obj, "status", "allocation"):
             with suppress(MalformedError):  # what it holds cannot be decoded, either
