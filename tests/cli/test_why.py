@@ -163,6 +163,13 @@ class TestOutput:
         assert done.out.startswith("ml/notebook: claim gpu not created")
         assert "note: not read: ResourceClaim c: spec:" in done.err
 
+    def test_a_claim_that_cannot_be_read_is_not_missing(self) -> None:
+        pod = made("Pod", "p", "ml", spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}, status={})
+        claim = made("ResourceClaim", "c", "ml", version="resource.k8s.io/v1", spec=1)
+        stored = json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod, claim]}).encode()
+        done = draguard("why", "p", "-n", "ml", "--cluster", "-", stdin=stored)
+        assert done.out.startswith("ml/p: ResourceClaim ml/c cannot be decoded\n")
+
     def test_a_pod_that_is_gone_is_known_by_its_events(self, tmp_path: Path) -> None:
         about = {"kind": "Pod", "namespace": "ml", "name": "old", "uid": "gone"}
         said = {"type": "Normal", "reason": "TaintManagerEviction", "message": "Marking for deletion"}

@@ -55,8 +55,7 @@ def read_cluster(
         try:
             inventory.take(document.data, has_nulls=is_whole)
         except MalformedError as error:
-            inventory.unread.append((document.data["kind"], str(error)))
-            inventory.add_allocation(document.data)
+            inventory.leave_out(document.data, error)
             report.findings.append(malformed(error, document))
     return inventory
 

@@ -68,7 +68,7 @@ def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
             pass  # draguard scan tells what the API server would refuse today
         if code := show_refusals(report):
             return code
-        notes = [f"note: not read: {why}" for _, why in cluster.inventory.unread]
+        notes = [f"note: not read: {why}" for why in cluster.inventory.unread.values()]
         for note in notes:
             tell(note)
         if not cluster.all("ResourceSlice"):

@@ -142,8 +142,8 @@ class Inventory:
         """Objects still in an older version, since they have not been read yet."""
         self.definitions: list[JSONObject] = []
         """CustomResourceDefinitions, which only policies need."""
-        self.unread: list[tuple[str, str]] = []
-        """The kinds of objects that were left out, as they cannot be decoded, and why."""
+        self.unread: dict[tuple[str, str, str], str] = {}
+        """Why objects were left out, as they cannot be decoded: by kind, namespace and name."""
         self.context = ""
         """The context of kubectl that the objects were read from; empty for the current one, and for files."""
         for obj in objects:
@@ -154,7 +154,7 @@ class Inventory:
         made = Inventory()
         made._kinds.update((kind, {**known}) for kind, known in self._kinds.items())
         made._older.update((kind, {*older}) for kind, older in self._older.items())
-        made.definitions, made.unread, made.context = [*self.definitions], [*self.unread], self.context
+        made.definitions, made.unread, made.context = [*self.definitions], {**self.unread}, self.context
         return made
 
     def kubectl(self, arguments: str) -> str:
@@ -198,8 +198,9 @@ class Inventory:
         kind = obj["kind"]
         self._kinds[kind][namespace_of(obj), _known_as(kind, name_of(obj), group_of(obj))] = obj
 
-    def add_allocation(self, obj: JSONObject) -> None:
-        """Add a claim that cannot be decoded without its specification: it holds its devices, whatever it asks for."""
+    def leave_out(self, obj: JSONObject, error: MalformedError) -> None:
+        """Leave out an object that cannot be decoded; a claim still holds its devices, whatever it asks for."""
+        self.unread[obj["kind"], namespace_of(obj), name_of(obj)] = str(error)
         if obj.get("kind") == CLAIMS[0] and at(obj, "status", "allocation"):
             with suppress(MalformedError):  # what it holds cannot be decoded, either
                 self.take({**obj, "spec": {}})
@@ -256,7 +257,11 @@ class Inventory:
 
     def has_unread(self, kind: str) -> bool:
         """Tell whether objects of a kind were left out."""
-        return any(each == kind for each, _ in self.unread)
+        return any(each == kind for each, *_ in self.unread)
+
+    def exists(self, kind: str, name: str, namespace: str) -> bool:
+        """Tell whether there is an object in a namespace, if only one that was left out."""
+        return self.find(kind, name, namespace) is not None or (kind, namespace, name) in self.unread
 
     def all(self, kind: str) -> list[JSONObject]:
         """Return the objects of a kind, in the order in which they came."""

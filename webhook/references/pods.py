@@ -54,7 +54,7 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
     who = "its pods stay" if pod.get("kind") == "PodGroup" else "the pod stays"
     for here, entry in placed(pod, "spec", "resourceClaims"):
         name = source(entry, field)
-        if not name or inventory.find(kind, name, namespace):
+        if not name or inventory.exists(kind, name, namespace):
             continue
         path = (*here, field) if field in entry else (*here, "source", field)
         elsewhere, around = inventory.namesakes(kind, name, namespace)

@@ -165,7 +165,7 @@ def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[Steps, str
     made = {text(each, "name"): each for each in items(workload, "status", "resourceClaimStatuses")}
     for here, entry in placed(workload, *steps, "spec", "resourceClaims"):
         name = text(made.get(text(entry, "name")), "resourceClaimName")
-        if name and cluster.has_all_claims and not cluster.inventory.find("ResourceClaim", name, namespace):
+        if name and cluster.has_all_claims and not cluster.inventory.exists("ResourceClaim", name, namespace):
             message = f"its ResourceClaim {namespace}/{name} does not exist any more: it was deleted"
             yield here, message, "delete the pod, so that its claim is made again"
     pod = pod_view(workload, mapping(workload, *steps))

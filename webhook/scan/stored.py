@@ -153,8 +153,7 @@ class Stored:
             try:
                 self.inventory.take(obj)
             except MalformedError as error:
-                self.inventory.unread.append((obj["kind"], str(error)))
-                self.inventory.add_allocation(obj)
+                self.inventory.leave_out(obj, error)
         self._unjudged.clear()
 
     def _with_versions_noted(self, obj: JSONObject) -> JSONObject:

@@ -397,7 +397,9 @@ class Explainer:
             others = set() if step == "enough" else {"node"}
             found = [each for each in reasons if (each.step == step and each.why != "in use") or each.why in others]
             closest = [each for each in found if each.why != "capacity" or each.lacks[0].name]
-            yield from (self._first_false(funnel, each) for each in closest or found)
+            blames = [self._first_false(funnel, each) for each in closest or found]
+            # Where some devices are left, those of other drivers were not meant.
+            yield from (each for each in blames if not (left and each.name == "driver"))
             return
         constrained = funnel.constrained
         if constrained is not None and constrained < wanted:

@@ -54,18 +54,18 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
         group = scene.inventory.find("PodGroup", text(pod, "spec", "schedulingGroup", "podGroupName"), namespace)
         is_of_group = any(text(each, "name") == name for each in items(group, "spec", "resourceClaims"))
         if scene.inventory.find(_TEMPLATE, template, namespace) is None and not is_of_group:
-            where, meant = _absent(scene, ref := Ref(_TEMPLATE, template, namespace))
-            yield Cause(f"claim {name} not created: {ref} does not exist{where}", [ref, meant], stage=NOT_CREATED)
+            state, meant = _absent(scene, ref := Ref(_TEMPLATE, template, namespace))
+            yield Cause(f"claim {name} not created: {ref} {state}", [ref, meant], stage=NOT_CREATED)
         return
     claim_name = text(made, "resourceClaimName") if template else stated
     if not claim_name:
         return
     claim, ref = scene.inventory.find(_CLAIM, claim_name, namespace), Ref(_CLAIM, claim_name, namespace)
     if claim is None:
-        where, meant = _absent(scene, ref)
+        state, meant = _absent(scene, ref)
         stale = " (the scheduler's last words are older than that)" if condition_of(pod, "PodScheduled") else ""
-        if not template:
-            yield Cause(f"{ref} does not exist{where}{stale}", [ref, meant])
+        if not template or scene.inventory.exists(*ref):
+            yield Cause(f"{ref} {state}{stale}", [ref, meant])
             return
         unless = ", or ResourceClaims were not collected: --cluster has none"
         yield Cause(
@@ -79,7 +79,9 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
 
 
 def _absent(scene: Scene, ref: Ref) -> tuple[str, list[Ref]]:
-    """Say in which other namespace an object of a name is, or which name was probably meant; and name these objects."""
+    """Say that an object is not there, and name those that were probably meant; or that it cannot be decoded."""
+    if scene.inventory.exists(*ref):
+        return "cannot be decoded", []
     spaces, known = scene.inventory.namesakes(*ref)
     near, other = nearest(ref.name, known), _CLAIM if ref.kind == _TEMPLATE else _TEMPLATE
     meant = [ref._replace(namespace=each) for each in spaces]
@@ -87,13 +89,13 @@ def _absent(scene: Scene, ref: Ref) -> tuple[str, list[Ref]]:
         meant.append(ref._replace(name=near))
     if spaces:
         where = f"in namespace {listed(sorted(spaces))}"
-        return f"; there is one {where}, and a pod can use those of its own namespace only", meant
+        return f"does not exist; there is one {where}, and a pod can use those of its own namespace only", meant
     hint = did_you_mean(ref.name, known)
     if not hint and scene.inventory.find(other, ref.name, ref.namespace) is not None:
         hint = f"{other} {ref.name} does, which the pod has to name by another field"
     if not hint and known:
         hint = f"there {'is' if len(known) == 1 else 'are'} {listed(known)}"
-    return hint and f"; {hint}", meant
+    return f"does not exist{hint and f'; {hint}'}", meant
 
 
 def being_deleted(scene: Scene, claim: JSONObject) -> Cause:

@@ -177,7 +177,7 @@ class Snapshot:
         arguments, report, notes = self.arguments, Report(), list[str]()
         stated, kinds = kubernetes(arguments), [*KINDS, *_WORKLOADS]
         inventory = read_cluster(arguments.cluster, report, kinds, quiet=arguments.quiet, tell=notes.append)
-        notes += (f"note: not read: {why}" for _, why in inventory.unread)
+        notes += (f"note: not read: {why}" for why in inventory.unread.values())
         if unreadable := [each for each in report.findings if not each.document]:
             raise UsageError("\n".join(as_text(unreadable)).rstrip())
         if not inventory.knows("ResourceSlice"):
