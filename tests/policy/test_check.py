@@ -364,6 +364,12 @@ def test_an_expression_that_asks_for_the_kind_first_works(expression: str, level
     assert [each.level for each in listed if each.rule == "type-check"] == [level]
 
 
+def test_a_misspelt_field_of_what_is_chosen_by_the_kind_is_suggested() -> None:
+    expression = "(object.kind == 'Pod' ? object.spec : object.spec.template.spec).hostnetwork != true"
+    (problem,) = problems(expression, rules=[PODS, rule("deployments", group="apps")])
+    assert (problem.rule, problem.hint) == ("type-check", 'did you mean "hostNetwork"?')
+
+
 def test_fields_that_no_version_has_are_found_if_there_is_work_left(monkeypatch: pytest.MonkeyPatch) -> None:
     expression = " || ".join([*["object.kind == 'Pod'"] * 100, "has(object.spec.foo)"])
     for units in range(1_000, 15_000, 500):
@@ -422,6 +428,21 @@ def test_a_variable_may_depend_on_the_kind() -> None:
 def test_objects_of_subresources_have_types(expression: str, rules: list[dict[str, Any]], problem: str | None) -> None:
     messages = [message for rule, _, message in found(expression, rules=rules) if rule == "mistyped"]
     assert [message.startswith(problem or "nothing") for message in messages] == [True] * bool(problem)
+
+
+@each_row_beside("spec", "expression", "text")
+def test_fields_read_through_variables_are_looked_for(spec: str, expression: str, text: str) -> None:
+    rules = [CLAIMS | {"resources": ["resourceclaims", "resourceclaimtemplates"]}]
+    listed = problems(expression, rules=rules, variables=[{"name": "spec", "expression": spec}])
+    texts = [f"{each.message}; {each.hint}" for each in listed if each.rule == "mistyped"]
+    assert [each.startswith(text) for each in texts] == [True] * bool(text)
+
+
+def test_a_policy_may_be_for_several_releases() -> None:
+    expression = "variables.spec.devices.requests.all(r, has(r.firstAvailable) || has(r.adminAcess))"
+    rules, variables = [CLAIMS | {"apiVersions": ["v1beta1"]}], [{"name": "spec", "expression": "object.spec"}]
+    listed = problems(expression, rules=rules, variables=variables, release=Release(32))
+    assert [each.message.split()[3] for each in listed] == ["adminAcess"]
 
 
 @each_row_beside("expression", "message")

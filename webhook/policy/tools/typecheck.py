@@ -8,20 +8,21 @@ when evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Final
 
-from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
+from webhook.cel.checker.checker import Checker
 from webhook.cel.checker.declarations import Checked, Library, StructType
 from webhook.cel.environment import Environment
-from webhook.cel.errors import NO_OVERLOAD, UNDEFINED, CelError, CompileError
+from webhook.cel.errors import NO_OVERLOAD, UNDEFINED, CelError, CompileError, Issues
 from webhook.cel.kubernetes.authorizer import AUTHORIZER
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
 from webhook.cel.runtime.meter import Meter
-from webhook.cel.syntax.ast import Call, Expression, Ident, Select, within
+from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, Select, Shared, within
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.hints.policies import hint_of, nearest_field, parts_with
@@ -93,28 +94,32 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
             continue  # it chooses by the kind, and lacks for each kind what the others have
         yield _mistyped(path, errors, errors[0].hint)._replace(rule="mistyped")
     with limited(Budget(DOCUMENT, is_offline=True)):
-        yield from list(_unread(policy, kinds, release))
+        yield from list(_unread(policy, kinds, release, {*evaluated, *of_validations.intersection(stated)}))
 
 
-def _unread(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]:
-    """Find fields that no version of a kind has, and those that its usual version has elsewhere only.
+def _unread(policy: Policy, kinds: Kinds, release: Release, mistyped: Collection[Path]) -> Iterator[Problem]:
+    """Find fields that no kind has, and those that the usual version of one has elsewhere only.
 
-    This concerns rules for any version, where no types are stated: a test takes such fields for absent.
+    This concerns what the API server states no types of, rules for any version and structs in variables: a test
+    takes such fields for absent.
+
+    Args:
+        mistyped: The expressions whose types are wrong.
     """
     words = frozenset(
         chain.from_iterable(_WORDS.findall(each.text) for each in (*policy.variables, *_expressions(policy)))
     )
-    matched = list(islice(_of_any_version(policy, kinds), MAX_KINDS))
-    is_alone = not kinds_matched(policy, kinds)
-    reported = set[Path]()
+    named, in_any_version = kinds_matched(policy, kinds), list(islice(_of_any_version(policy, kinds), MAX_KINDS))
+    matched, is_alone = in_any_version or named, not (in_any_version and named)
+    reported, one = (set[Path](), "version of ") if in_any_version else ({*mistyped}, "")
     for (path, offset, name, is_tested), places in _missing(matched, policy, kinds, release).items():
-        usual = next((each for each in places if each.version == kinds.versions(each)[0]), None)
+        usual = next((each for each in places if each.version in kinds.versions(each)[:1]), None)
         place, hint = places[usual] if usual else ("", "")
         rule, effect = "mistyped", ": a test for it is always false" if is_tested else ""
         having = {each.kind for each in {*matched} - {*places}}
-        if is_alone and len(places) == len(matched):
+        if is_alone and len(places) == len(matched) and (in_any_version or hint):  # or another release may have it
             of = " or ".join(dict.fromkeys(each.kind for each in matched))
-            message = f"no version of {of} has {name} there{effect}"
+            message = f"no {one}{of} has {name} there{effect}"
         elif usual and place and place not in words and usual.kind in having:
             rule, effect = (rule, effect) if is_tested else ("fails-on-valid", f": no such key: {name}")
             message = f"a {usual.kind} of {usual.api_version} never has {name} there{effect}"
@@ -138,11 +143,11 @@ def _missing(
         if (schema := kinds.schema_of(kind)) is None:
             continue
         own = {each.type.name for each in _typed(schema, kind, release, as_stated=False)[1].structs}
-        for stated, error, environment in _errors(kind, policy, kinds, release):
-            if not isinstance(stated.compiled, CompiledExpression):
+        for stated, error, reached, environment in _errors(kind, policy, kinds, release, of_variable=lambda each: each):
+            if not isinstance(stated.compiled, CompiledExpression) or any(map(_is_choice, reached.issues)):
                 continue
             tested, start = _tested(stated.compiled.checked.root), stated.start
-            for issue in (each for each in error.issues if each.code == UNDEFINED):
+            for issue in dict.fromkeys(each for each in (*error.issues, *reached.issues) if each.code == UNDEFINED):
                 (name, owner), is_tested = issue.arguments, issue.offset - start in tested
                 if is_tested or owner in own:  # not a field of the parameters
                     place = next(iter(parts_with(name, owner, environment)), "")
@@ -193,8 +198,8 @@ def _found(
 ) -> dict[Path, list[_Mistyped]]:
     found: dict[Path, list[_Mistyped]] = {}
     for kind in checked:
-        for stated, error, environment in _errors(kind, policy, kinds, release, as_stated=as_stated):
-            if not as_stated and _works(error, stated, kind):
+        for stated, _, error, environment in _errors(kind, policy, kinds, release, as_stated=as_stated):
+            if not as_stated and all(map(_is_comparison_with_null, error.issues)):
                 continue
             issues = tuple(issue._replace(kind=(kind.api_version, kind.kind)) for issue in error.issues)
             mistyped = _Mistyped(kind, str(error), hint_of(error, environment), issues)
@@ -202,17 +207,9 @@ def _found(
     return found
 
 
-def _works(error: CompileError, stated: StatedExpression, kind: GroupVersionKind) -> bool:
-    """Tell whether an expression works for a kind although its types do not fit.
-
-    It may ask for the kind first, as ``object.kind != 'Pod' || …`` does, or compare a value with null.
-    """
-    compiled = stated.compiled
-    if not isinstance(compiled, CompiledExpression):
-        return False
-    parts = _unreached(compiled.checked.root, compiled.environment, kind)
-    unreached, start = {each.offset for part in parts for each in within(part)}, stated.start
-    return all(each.offset - start in unreached or _is_comparison_with_null(each) for each in error.issues)
+def _is_choice(issue: Issue) -> bool:
+    """Tell whether an error is that the sides of a condition differ in their types: the value may be of either."""
+    return issue.code == NO_OVERLOAD and issue.arguments[0] == "_?_:_"
 
 
 def _is_comparison_with_null(issue: Issue) -> bool:
@@ -222,21 +219,29 @@ def _is_comparison_with_null(issue: Issue) -> bool:
     return function in _EQUALITY and types.NULL in signature.arguments
 
 
-def _unreached(node: Expression, environment: Environment, kind: GroupVersionKind) -> Iterator[Expression]:
-    """Yield the parts of an expression that are not evaluated for a kind, as it asks for the kind first."""
-    if not isinstance(node, Call) or node.function not in _BRANCHES:
-        return
-    deciding, reached = _BRANCHES[node.function], node.arguments
-    if deciding is None:
-        condition, *sides = node.arguments
-        if (value := _value_for(condition, environment, kind)) is not None:
-            reached = [condition, sides[not value]]
-    else:
-        decisive = (each for each in node.arguments if _value_for(each, environment, kind) is deciding)
-        reached = [*islice(decisive, 1)] or reached
-    evaluated = {*reached}
-    for each in node.arguments:
-        yield from _unreached(each, environment, kind) if each in evaluated else [each]
+def _reached(stated: StatedExpression, environment: Environment, kind: GroupVersionKind) -> tuple[CompileError, Type]:
+    """Check the parts of an expression that are evaluated for a kind, as it may ask for the kind first.
+
+    Returns:
+        Their errors, if any, and the type of the value, if there are none.
+    """
+    root = environment.parse(stated.text)
+    Checker(environment, Issues(stated.text), current()).check(root)
+    with_items = set[Expression]()  # the parts that read the items of a list or map: they cannot be evaluated alone
+    for node in within(root):
+        if isinstance(node, Comprehension):
+            with_items.update(*map(within, (node.condition, node.step, node.result)))
+        if not isinstance(node, Call) or node.function not in _BRANCHES or node in with_items:
+            continue
+        deciding, operands = _BRANCHES[node.function], node.arguments
+        if deciding is not None:
+            node.arguments = [each for each in operands if _value_for(each, environment, kind) is deciding] or operands
+        elif (value := _value_for(operands[0], environment, kind)) is not None:
+            side = Shared(node.offset, operands[1 if value else 2])
+            node.arguments = [operands[0], side, side]
+    issues = Issues(stated.text)
+    Checker(environment, issues, current()).check(root)
+    return CompileError(stated.text, [*dict.fromkeys(issues.found)]), types.DYN if issues.found else root.type
 
 
 def _value_for(node: Expression, environment: Environment, kind: GroupVersionKind) -> bool | None:
@@ -264,9 +269,15 @@ def _mistyped(path: Path, errors: Iterable[_Mistyped], hint: str) -> Problem:
 
 
 def _errors(
-    kind: GroupVersionKind, policy: Policy, kinds: Kinds, release: Release, *, as_stated: bool = False
-) -> Iterator[tuple[StatedExpression, CompileError, Environment]]:
-    """Yield the expressions that are wrong for a kind, with their errors and environments."""
+    kind: GroupVersionKind,
+    policy: Policy,
+    kinds: Kinds,
+    release: Release,
+    *,
+    as_stated: bool = False,
+    of_variable: Callable[[Type], Type] = variable_type,
+) -> Iterator[tuple[StatedExpression, CompileError, CompileError, Environment]]:
+    """Yield the expressions that are wrong for a kind, with all errors, those of parts that count, and environments."""
     typed = environment = _environment(kind, policy, kinds, release, as_stated=as_stated)
     known: dict[str, Type] = {}
     for index, stated in enumerate(chain(policy.variables, _expressions(policy))):
@@ -274,11 +285,15 @@ def _errors(
         try:
             type_ = environment.check(stated.text).type
         except CompileError as error:
-            yield stated, error, environment
+            reached = error
+            if not as_stated and isinstance(stated.compiled, CompiledExpression):
+                with suppress(BudgetExceededError, RecursionError, CompileError):  # nested too deeply
+                    reached, type_ = _reached(stated, environment, kind)
+            yield stated, error, reached, environment
         except BudgetExceededError:
             pass  # compiling the policy reports this
         if index < len(policy.variables):
-            known[stated.name] = variable_type(type_)
+            known[stated.name] = of_variable(type_)
             environment = with_variables(typed, dict(known))
 
 
