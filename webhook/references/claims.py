@@ -27,7 +27,7 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     as missing, too, if DeviceClasses or ResourceSlices of the cluster are given.
     """
     for path, name, consequence in _classes_named(claim, context):
-        if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
+        if name and context.inventory.find("DeviceClass", name) is None and not context.is_installed(name):
             message = context.missing(f'DeviceClass "{name}"', consequence=consequence)
             advice = Advice(context.how_to_get(name))
             if not advice.hint:
@@ -46,16 +46,6 @@ def _classes_named(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, s
 
         for key in mapping(obj, "spec", "hard"):
             yield ("spec", "hard", key), class_in(key), "this limits nothing"
-
-
-def _is_installed(name: str, context: Context) -> bool:
-    """Tell whether a class comes with a driver rather than with the manifests; a known cluster has all its classes.
-
-    Without any class, nothing is concluded anyway, and reading the profiles would take longer than judging a file.
-    """
-    knows = context.inventory.knows
-    has_all = context.is_cluster and (context.lists_classes or knows("ResourceSlice"))
-    return knows("DeviceClass") and not has_all and bool(context.driver_of_class(name))
 
 
 @rule(*CLAIMS, part="config")

@@ -237,7 +237,7 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
 
     The pod stays pending with "Insufficient". A class provides the resource that its extendedResourceName states, and
     from Kubernetes 1.36 always ``deviceclass.resource.kubernetes.io/NAME``; a device plugin's are in the status of
-    nodes. Where no nodes are known, only names that resemble those of classes are reported.
+    nodes. Where no nodes are known, only names that resemble those of classes, or name one, are reported.
     """
     named = ((*each, name) for each in containers_of(pod) for name in container_requests(each[1]))
     for path, container, name in named:
@@ -248,6 +248,9 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
         known = [stated for each in classes if (stated := text(each, "spec", "extendedResourceName"))]
         known += [*(f"{IMPLICIT_PREFIX}{name_of(each)}" for each in classes), *context.of_nodes]
         hint = did_you_mean(name, known, did_you_mean(as_in_pods(name), known, quotes='"'), quotes='"')
+        class_name = name.removeprefix(IMPLICIT_PREFIX)
+        if not hint and class_name != name and not context.is_installed(class_name):
+            hint = context.or_in_cluster(Advice(f"device classes: {listed(map(name_of, classes))}")).hint
         if nodes or hint:
             where = "limits" if name in mapping(container, "resources", "limits") else "requests"
             beside = ", and no node has it" if nodes else ""

@@ -167,6 +167,15 @@ class Context:
             return known
         return known._replace(hint=f"{known.hint}; if the cluster has it, give its objects with --cluster")
 
+    def is_installed(self, name: str) -> bool:
+        """Tell whether a class comes with a driver rather than with the manifests; a known cluster has all its classes.
+
+        Without any class, nothing is concluded anyway, and reading the profiles would take longer than judging a file.
+        """
+        knows = self.inventory.knows
+        has_all = self.is_cluster and (self.lists_classes or knows("ResourceSlice"))
+        return knows("DeviceClass") and not has_all and bool(self.driver_of_class(name))
+
     @property
     def fleet(self) -> Fleet | None:
         """The published devices; None if unknown or skipped."""
