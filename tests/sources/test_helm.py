@@ -188,7 +188,7 @@ class TestLibrary:
         for number in range(2, 9):
             chart(tmp_path / f"c{number}", claim=broken)
         done = draguard("validate", tmp_path)
-        assert f"{tmp_path}/c7 and 1 more: a Helm chart, and Helm is not installed" in done.out
+        assert f"{tmp_path}/c7, and 1 more: a Helm chart, and Helm is not installed" in done.out
         assert "not read: 9 Helm templates" in done.out
 
     def test_the_current_directory_is_rendered_named_or_not(
