@@ -191,10 +191,9 @@ def _examination(
         if len(members := sorted(union.members & plans.keys())) > 1
     ]
     rules = [
-        (rule.given & plans.keys(), rule.rule, part.view)
+        (part.view, [(*_given(rule.given & plans.keys()), rule.rule) for rule in known])
         for part in parts
-        for rule in part.rules("checks")
-        if not rule.given or not rule.given.isdisjoint(plans)
+        if (known := [each for each in part.rules("checks") if not each.given or not each.given.isdisjoint(plans)])
     ]
     if not checked and not unions and not rules:
         return None
@@ -207,13 +206,20 @@ def _examination(
         for members, others in unions:
             if members(value).count(None) != others:
                 return True
-        for given, rule, view in rules:
-            is_given = not given or any(getattr(value, name) is not None for name in given)
-            if is_given and any(rule(view(value))):
-                return True
+        for view, checks in rules:
+            viewed = view(value)
+            for given, number, rule in checks:
+                if (not given or given(value).count(None) < number) and any(rule(viewed)):
+                    return True
         return False
 
     return is_wrong
+
+
+def _given(names: Iterable[str]) -> tuple[Callable[[Any], tuple[Any, ...]] | None, int]:
+    """Return what reads the fields without which a rule finds nothing, and the number of its values."""
+    known = sorted(names)
+    return (attrgetter(*known, known[0]), len(known) + 1) if known else (None, 0)  # of one name it makes no tuple
 
 
 def _remembering(wrong: Wrong) -> Wrong:
