@@ -171,7 +171,7 @@ def compare_others(file: Path) -> None:
         file.write_text("---\n".join(document.format(number=number) for number in range(DOCUMENTS)), encoding="utf-8")
         baseline, ours = interleaved(
             lambda: _run(sys.executable, "-c", LOAD, str(file)),
-            lambda: _run(SCRIPT, "validate", str(file)),
+            lambda: _run(SCRIPT, "validate", "--runtime-config", "api/all=true", str(file)),
             rounds=3,
             clock=_of_children,
         )
