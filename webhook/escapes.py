@@ -1,4 +1,4 @@
-"""Escapes of Go's string literals (strconv.Quote), and its white space; escapes of what is not printable."""
+"""Go's escapes in string literals (strconv.Quote) and its white space, and escapes of unprintable characters."""
 
 from __future__ import annotations
 

@@ -282,6 +282,13 @@ class TestSummary:
         done = draguard("validate", "-q", write(a=CLAIM.replace("gpu", "G")))
         assert "\nhelp: " in done.out
 
+    def test_a_reference_in_a_text_is_noted_by_its_field(self) -> None:
+        patch = "resourceClaims: [{name: gpu, resourceClaimTemplateName: gpu}]"
+        template = {"name": "a", "container": {"resources": {"claims": [{"name": "gpu"}]}}, "podSpecPatch": patch}
+        head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "a"}}
+        done = draguard("validate", "-", stdin=json.dumps({**head, "spec": {"templates": [template]}}).encode())
+        assert done.out.startswith("note: references not checked: ResourceClaimTemplate of podSpecPatch (<stdin>:1); ")
+
 
 SAMPLES = [
     *(path.read_bytes() for path in sorted((ROOT / "examples").rglob("*.yaml"))),

@@ -114,7 +114,8 @@ class Unlooked:
             self._unmatched.add(here)
             return
         value, field = value_at(document.data, path), str(path[-1])
-        wanted = value if isinstance(value, str) else field  # an object's name, or such as a resource
+        # An object's name, or such as a resource; not a text that names it somewhere.
+        wanted = value if isinstance(value, str) and frozenset(" \n{").isdisjoint(value) else field
         name = wanted if isinstance(value, str) and field.endswith("Name") else f"of {wanted}"
         uses, place = self.uses.setdefault(kind, {}), document.source
         if name not in uses and len(uses) < _NAMED and (place == STDIN_NAME or not document.file.rendered):

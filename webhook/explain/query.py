@@ -124,7 +124,7 @@ def _of_fields(name: str, places: Iterable[FieldPlace]) -> str:
         return f"{name} is the type of a field: {_first([*map(str, named)])}"
     told = ((each, f"{each.field.doc} {getattr(each.field, 'one_of', '')}") for each in places)
     if name[:1].isupper() and (named := [each for each, said in told if value.search(said)]):
-        return f"{name} is not a rule or kind; these fields tell of it: {_first([*map(str, named)])}"
+        return f"{name} is not a rule or kind; fields that mention it: {_first([*map(str, named)])}"
     return ""
 
 

@@ -367,7 +367,7 @@ class Stored:
         return self._owned.get(text(obj, "metadata", "uid"), ())
 
     def pods_of(self, workload: JSONObject) -> list[JSONObject]:
-        """Return the pods of a workload and of what it controls, such as the leader of LeaderWorkerSet's workers."""
+        """Return the pods of a workload, and of workloads that it or its pods control, as in a LeaderWorkerSet."""
         known, ahead = {id(workload): workload}, [workload]  # owners may form a circle
         while ahead:
             new = {id(each): each for each in self.owned(ahead.pop()) if id(each) not in known}

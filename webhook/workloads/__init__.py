@@ -92,12 +92,12 @@ def as_template(
     if "containers" not in value and "spec" in value:
         spec = value["spec"]
         filled = {**value, "spec": _pod_spec(spec)} if is_partial and isinstance(spec, dict) else value
-        return ManifestIn(manifest(obj, filled), ((("template",), steps),), is_known)
+        return ManifestIn(manifest(obj, filled), {("template",): steps}, is_known)
     if is_partial:
         value = _pod_spec(value)
     if "containers" not in value and "resourceClaims" not in value:
         return None
-    return ManifestIn(manifest(obj, {"spec": value}), ((("template", "spec"), steps),), is_known)
+    return ManifestIn(manifest(obj, {"spec": value}), {("template", "spec"): steps}, is_known)
 
 
 def _pod_spec(value: JSONObject) -> JSONObject:
@@ -209,8 +209,10 @@ def _guess(obj: JSONObject, steps: Steps, value: JSONObject, beside: list[Steps]
         ]
         rest = {**rest, "containers": [*own, *added]}
     found = as_template(_holder(obj, steps), rest, steps, is_partial=True, is_known=False)
-    places = [(("template", "spec", "containers", len(own) + place), each) for place, each in enumerate(beside)]
-    return found and found._replace(places=(*places, *found.places))
+    places: dict[Steps, Steps] = {
+        ("template", "spec", "containers", len(own) + place): each for place, each in enumerate(beside)
+    }
+    return found and found._replace(places={**places, **found.places})
 
 
 def _holder(obj: JSONObject, steps: Steps) -> JSONObject:

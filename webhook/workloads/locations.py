@@ -238,7 +238,8 @@ class ManifestIn(NamedTuple):
 
     Args:
         manifest: It as an object of its own: a PodTemplate, or the object of DRA.
-        places: Where parts of that manifest are in the object: pairs of paths, the longest first.
+        places: Where parts of that manifest are in the object, by their paths in it; the last stands for all others.
+        texts: Those of these places that are texts: what is in one has no path of its own.
         is_known: Whether the object's kind is known to keep pods there, or only seems to.
         is_of_job: Whether Jobs make the pods.
         number: How many such pods the object makes; 1 if that is not known.
@@ -246,19 +247,20 @@ class ManifestIn(NamedTuple):
     """
 
     manifest: JSONObject
-    places: tuple[tuple[Steps, Steps], ...]
+    places: Mapping[Steps, Steps]
     is_known: bool = True
     is_of_job: bool = False
     number: int = 1
     unsure: str = ""
+    texts: frozenset[Steps] = frozenset()
 
     def place(self, path: Iterable[str | int]) -> Path:
         """Return the path in the object of a path in the manifest."""
         steps = tuple(path)
-        for here, there in self.places:
-            if steps[: len(here)] == here:
-                return Path((*there, *steps[len(here) :]))
-        return Path(self.places[-1][1])
+        for end in range(len(steps), -1, -1):
+            if (there := self.places.get(steps[:end])) is not None:
+                return Path(there if there in self.texts else (*there, *steps[end:]))
+        return Path([*self.places.values()][-1])
 
     def seen(self, problem: Problem) -> Problem:
         """Return a problem of the manifest as one of the object."""

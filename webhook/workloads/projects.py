@@ -48,8 +48,7 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
             for found in [mapping(each, "resources")]  # without the fields that Argo adds
         ]
         pod: JSONObject = {"containers": named, "resourceClaims": []}
-        places: list[tuple[Steps, Steps]] = []
-        places += [((*_CONTAINERS, place), steps) for place, (steps, _) in enumerate(containers)]
+        places: dict[Steps, Steps] = {(*_CONTAINERS, place): steps for place, (steps, _) in enumerate(containers)}
         origins: list[Steps] = []
         for holder, steps in stated:
             if not pod["resourceClaims"] and (claims := _items(holder, "resourceClaims")):
@@ -57,7 +56,7 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
                 origins = [(*steps, "resourceClaims", place) for place in range(len(claims))]
             if "resources" not in pod and (claims := _items(holder, "podResources", "claims")):
                 pod["resources"] = {"claims": claims}
-                places.append((("template", "spec", "resources"), (*steps, "podResources")))
+                places["template", "spec", "resources"] = (*steps, "podResources")
         patched = (stated[2], stated[0] if "podSpecPatch" in template else stated[1])
         for holder, steps in patched:
             if changes := _claims_of_patch(text(holder, "podSpecPatch")):
@@ -65,21 +64,28 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
                 origins += [(*steps, "podSpecPatch")] * (len(pod["resourceClaims"]) - len(origins))
         pod["containers"] = pod["containers"][: len(containers)]  # the others are Argo's own
         if not _is_open(pod, (text(holder, "podSpecPatch") for holder, _ in patched)):
-            places += [*(((*_CLAIMS, place), steps) for place, steps in enumerate(origins)), ((), here)]
-            made = manifest(obj, {"spec": pod})
-            yield ManifestIn(made, tuple(places), unsure="its steps tell how often a template runs")
+            places |= {(*_CLAIMS, place): steps for place, steps in enumerate(origins)} | {(): here}
+            texts = frozenset((*steps, "podSpecPatch") for _, steps in patched)
+            made, unsure = manifest(obj, {"spec": pod}), "its steps tell how often a template runs"
+            yield ManifestIn(made, places, unsure=unsure, texts=texts)
 
 
 def _claims_of_patch(patch: str) -> JSONObject:
-    """Return what a strategic merge patch says about claims."""
+    """Return what a strategic merge patch says about claims; nothing if it has aliases, whose values may be huge."""
+    if _has_aliases(patch):
+        return {}
     read = next(parse(patch), None)
     wanted = read.data if isinstance(read, Document) else {}
     return {name: wanted[name] for name in ("containers", "resourceClaims") if _items(wanted, name)}
 
 
+def _has_aliases(text: str) -> bool:
+    return "&" in text and "*" in text
+
+
 def _is_open(pod: JSONObject, patches: Iterable[str]) -> bool:
-    """Tell whether only a running workflow knows the claims of a pod: they come from parameters."""
-    if any("{{" in each and "laims" in each for each in patches):
+    """Tell whether the claims of a pod are unknown: they come from parameters, or a patch with aliases."""
+    if any(("{{" in each or _has_aliases(each)) and "laims" in each for each in patches):
         return True
     parts = every_object([pod["resourceClaims"], pod["containers"]])
     return any("{{" in each for _, value in parts for each in value.values() if isinstance(each, str))
@@ -105,16 +111,16 @@ def _nim(obj: JSONObject) -> Iterator[ManifestIn]:
 def _nim_service(obj: JSONObject, spec: JSONObject, at: Steps) -> Iterator[ManifestIn]:
     claims: list[JSONObject] = []
     uses: list[JSONObject] = []
-    places: list[tuple[Steps, Steps]] = []
+    places: dict[Steps, Steps] = {}
     for steps, each in placed(spec, "draResources"):
         if "claimCreationSpec" in each:
             continue  # the operator makes the claim
         there, name = (*at, *steps), f"claim-{steps[-1]}"
         for place, request in enumerate(_items(each, "requests") or [None]):
             use = (*_CONTAINERS, 0, "resources", "claims", len(uses))
-            places.append(((*use, "request"), (*there, "requests", place)))
+            places[*use, "request"] = (*there, "requests", place)
             uses.append({"name": name} if request is None else {"name": name, "request": request})
-        places.append(((*_CLAIMS, len(claims)), there))
+        places[*_CLAIMS, len(claims)] = there
         sources = {field: each[field] for field in each if field.startswith("resourceClaim")}
         claims.append({"name": name, **sources})
     if claims:
@@ -123,7 +129,7 @@ def _nim_service(obj: JSONObject, spec: JSONObject, at: Steps) -> Iterator[Manif
         scaled = mapping(spec, "scale").get("enabled") is True
         unsure = "spec.scale lets an autoscaler change their number" if scaled else ""
         pod = manifest(obj, template)
-        yield ManifestIn(pod, (*places, ((), (*at, "draResources"))), number=_whole(spec, "replicas"), unsure=unsure)
+        yield ManifestIn(pod, {**places, (): (*at, "draResources")}, number=_whole(spec, "replicas"), unsure=unsure)
 
 
 def _whole(value: Any, *path: str) -> int:
@@ -147,22 +153,19 @@ def _service(obj: JSONObject, service: Any, at: Steps) -> Iterator[ManifestIn]:
         return
     there = (*at, "extraPodSpec")
     main = {"name": "main", "image": "unknown", **mapping(extra, "mainContainer")}
-    places: list[tuple[Steps, Steps]] = [((*_CONTAINERS, 0), (*there, "mainContainer"))]
+    places: dict[Steps, Steps] = {(*_CONTAINERS, 0): (*there, "mainContainer")}
     if claims := _items(service, "resources", "claims"):
         own = mapping(main, "resources")
         main["resources"] = {**own, "claims": [*_items(own, "claims"), *claims]}
         start = len(_items(own, "claims"))
         used = (*_CONTAINERS, 0, "resources", "claims")
-        places = [
-            *(((*used, start + index), (*at, "resources", "claims", index)) for index in range(len(claims))),
-            *places,
-        ]
+        places |= {(*used, start + index): (*at, "resources", "claims", index) for index in range(len(claims))}
     others = _items(extra, "containers")
-    places += [((*_CONTAINERS, index + 1), (*there, "containers", index)) for index in range(len(others))]
+    places |= {(*_CONTAINERS, index + 1): (*there, "containers", index) for index in range(len(others))}
     spec = {name: field for name, field in extra.items() if name in PodSpec.fields}
     pod = manifest(obj, {"spec": {**spec, "containers": [main, *others]}})
     count = _whole(service, "replicas") * _whole(service, "multinode", "nodeCount")
-    yield ManifestIn(pod, (*places, (_CONTAINERS[:2], there)), number=count)
+    yield ManifestIn(pod, {**places, _CONTAINERS[:2]: there}, number=count)
 
 
 _MACHINES: Final[dict[str, tuple[str, ...]]] = {
@@ -187,19 +190,19 @@ def _machine(obj: JSONObject) -> Iterator[ManifestIn]:
     """Make the pod of a virtual machine; its devices and networks use claims (kubevirt, schema.go: ClaimRequest)."""
     at = _MACHINES.get(str(obj.get("kind")), ())
     uses: list[JSONObject] = []
-    places: list[tuple[Steps, Steps]] = []
+    places: dict[Steps, Steps] = {}
     for steps, each in _claimants(obj, at):
         if "claimName" not in each:
             continue
         here = (*_CONTAINERS, 0, "resources", "claims", len(uses))
-        places += [((*here, "request"), (*steps, "requestName")), (here, (*steps, "claimName"))]
+        places |= {(*here, "request"): (*steps, "requestName"), here: (*steps, "claimName")}
         uses.append({name: each[field] for name, field in _OF_MACHINES.items() if field in each})
     claims = _items(obj, *at, "resourceClaims")
     if uses or claims:
         container = {"name": "compute", "image": "unknown", "resources": {"claims": uses}}
         pod = manifest(obj, {"spec": {"containers": [container], "resourceClaims": claims}})
-        places += [(_CLAIMS, (*at, "resourceClaims")), ((), at)]
-        yield ManifestIn(pod, tuple(places), number=_whole(obj, "spec", "replicas"))
+        places |= {_CLAIMS: (*at, "resourceClaims"), (): at}
+        yield ManifestIn(pod, places, number=_whole(obj, "spec", "replicas"))
 
 
 def _shared(obj: JSONObject) -> Iterator[ManifestIn]:
@@ -214,7 +217,8 @@ def _shared(obj: JSONObject) -> Iterator[ManifestIn]:
             if text(each, "name") not in own and not each.get("namespace"):
                 container["resources"] = {"claims": [{"name": "shared"}]}
                 spec["resourceClaims"] = [{"name": "shared", "resourceClaimTemplateName": each.get("name")}]
-            places = (((*_CLAIMS, 0, "resourceClaimTemplateName"), (*here, "name")), ((*_CLAIMS, 0), here), ((), here))
+            places: dict[Steps, Steps] = {(*_CLAIMS, 0, "resourceClaimTemplateName"): (*here, "name"), (): here}
+            places[*_CLAIMS, 0] = here
             pod = manifest(obj, {"spec": spec})
             yield ManifestIn(pod, places, number=0, unsure="without the claims of resourceSharing")
 
@@ -232,14 +236,12 @@ def claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
         return
     for steps, each in every_object({name: each for name, each in obj.items() if name != "status"}):
         if steps and is_held(each) and group_of(each) == GROUP:
-            yield ManifestIn(each, (((), steps),), is_known=False)
+            yield ManifestIn(each, {(): steps}, is_known=False)
     for steps, each in placed(obj, *_TEMPLATE, "resourceClaimTemplates") if group_of(obj) == "grove.io" else ():
         about = {"name": each.get("name"), "namespace": namespace_of(obj)}
         template = {"apiVersion": f"{GROUP}/v1", "kind": "ResourceClaimTemplate", "metadata": about}
         spec = {"spec": each["templateSpec"]} if "templateSpec" in each else {}
-        yield ManifestIn(
-            {**template, **spec}, ((("spec",), (*steps, "templateSpec")), (("metadata",), steps), ((), steps))
-        )
+        yield ManifestIn({**template, **spec}, {("spec",): (*steps, "templateSpec"), ("metadata",): steps, (): steps})
 
 
 PODS: Final[dict[str, Callable[[JSONObject], Iterator[ManifestIn]]]] = {

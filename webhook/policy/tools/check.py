@@ -104,7 +104,7 @@ def comparison_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] 
         for field, constant in _compared(stated.compiled.checked.root, aliases):
             if field == _USER:
                 if meant := _meant_account(constant.value, accounts):
-                    message = f"{quoted(constant.value)} is no service account among these manifests"
+                    message = f"no ServiceAccount in these manifests has the user name {quoted(constant.value)}"
                     hint = f'did you mean "{meant}"?'
                     yield warning("impossible-value", stated.path, message, hint, stated.start + constant.offset)
                 continue
