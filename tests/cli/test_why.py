@@ -185,7 +185,8 @@ class TestOutput:
         job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "gpus"}
         stored = json.dumps({"apiVersion": "v1", "kind": "List", "items": [job, made("Node", "n", status={})]}).encode()
         done = draguard("why", "job/train", "-n", "ml", "--cluster", "-", stdin=stored)
-        assert done.out.startswith("ml/job/train: is suspended (spec.suspend): Kueue has not admitted it, in queue gpus\n")
+        waits = "is suspended (spec.suspend): Kueue has not admitted it, in queue gpus"
+        assert done.out.startswith(f"ml/job/train: {waits}\n")
 
     def test_a_pod_that_is_gone_is_known_by_its_events(self, tmp_path: Path) -> None:
         about = {"kind": "Pod", "namespace": "ml", "name": "old", "uid": "gone"}
