@@ -8,7 +8,6 @@ from webhook.inventory import DRA
 from webhook.objects import JSONObject, placed, text, texts
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds
 from webhook.policy.manifest.model import rule_of
-from webhook.policy.tools.resources import unknown_resources
 from webhook.problem import Path, Problem
 from webhook.references.rules import WEBHOOKS, Context, finding, rule
 
@@ -21,6 +20,8 @@ def webhook_not_called(configuration: JSONObject, context: Context) -> Iterator[
     serves one that a rule names; with matchPolicy: Exact, only in those that are named. From Kubernetes 1.34 on, only
     v1 is on by default.
     """
+    from webhook.policy.tools.check import unknown_resources  # few manifests configure webhooks
+
     kinds = Kinds(context.release, runtime_config=context.runtime_config)
     served = {each.resource: kinds.versions_on(GroupVersionKind(DRA, "", each.kind)) for each in kinds.of_group(DRA)}
     for path, webhook in placed(configuration, "webhooks"):

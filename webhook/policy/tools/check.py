@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import islice, product
+from itertools import islice, product, starmap
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
@@ -40,10 +40,9 @@ from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import RULES, load, named_versions
 from webhook.policy.manifest.expressions import CompiledExpression, ExpressionFailure
-from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, Given, Policy, ResourceRule, StatedExpression, policy_of
-from webhook.policy.tools.resources import unknown_resources
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
 from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, quoted, value_at
 from webhook.records import NamedTuple
@@ -346,6 +345,70 @@ def _item(shape: Shape | None) -> Shape | None:
 # -- Finds resources and kinds that a policy names although the release lacks them, or the policy cannot change them
 
 
+_EXPERIMENTAL: Final = ".x-k8s.io"
+"""The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
+
+
+def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
+    """Find the resources in a rule that the release does not have.
+
+    Args:
+        path: The path of the rule.
+    """
+    if "*" in rule.groups:
+        return
+    yield from _unknown_groups(rule, path / "apiGroups", kinds)
+    if not all(kinds.has_group(group) or kinds.defines(group) for group in rule.groups):
+        return
+    is_closed = all(map(kinds.has_group, rule.groups))
+    """Whether no CustomResourceDefinition elsewhere can add a resource."""
+    groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
+    for position, (name, subresource) in enumerate(rule.resources):
+        at_name = path / "resources" / position
+        if is_closed and subresource not in {"", "*", *SUBRESOURCES}:
+            message = f"subresource {quoted(subresource)} does not exist in {groups}: the rule matches nothing"
+            yield warning("unknown-resource", at_name, message, did_you_mean(subresource, SUBRESOURCES, quotes='"'))
+        if name == "*":
+            continue
+        found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
+        if not found:
+            message = f"resource {quoted(name)} does not exist in {groups}: the rule matches nothing"
+            known = [each.resource for group in rule.groups for each in kinds.served(group)]
+            others = (each.group for group in kinds.groups for each in kinds.served(group) if each.resource == name)
+            elsewhere = " and ".join(map(quoted, others))
+            there = f"{name} are in the API group {elsewhere}" if elsewhere else ""
+            if is_closed or nearest(name, known):
+                hint = did_you_mean(name, known, quotes='"') or there
+                yield warning("unknown-resource", at_name, message, hint)
+        elif "*" not in rule.versions and not any(map(rule.versions.intersection, map(kinds.versions, found))):
+            versions = ", ".join(sorted(rule.versions))
+            server = f"Kubernetes 1.{kinds.release}" if is_closed else "its CustomResourceDefinition"
+            message = f"{server} does not serve {name} in {versions}: the rule matches nothing"
+            served = ", ".join(version for kind in found for version in kinds.versions(kind))
+            yield warning("unserved-version", path / "apiVersions", message, f"it serves {served}" if served else "")
+        elif rule.scope != _ALL and all(kinds.is_namespaced(kind) is (rule.scope == "Cluster") for kind in found):
+            where = "namespaced" if rule.scope == "Cluster" else "cluster-scoped"
+            message = f"{name} are {where}: with scope {rule.scope} the rule matches none of them"
+            yield warning("unknown-resource", path / "scope", message, "leave the scope out")
+
+
+def _unknown_groups(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
+    for group in sorted(group for group in rule.groups if not (kinds.has_group(group) or kinds.defines(group))):
+        if "." not in group or "/" in group:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
+            message = f"API group {quoted(group)} does not exist: the rule matches nothing in it"
+            hint = 'write ""' if group == "core" else did_you_mean(group, kinds.groups, quotes='"')
+            if re.fullmatch(r"v\d+\w*", group):
+                hint = 'that is a version; the core group is ""'
+            if "/" in group:
+                hint = f"write {quoted(group.partition('/')[0])}, and the version into apiVersions"
+            yield warning("unknown-resource", path, message, hint)
+            continue
+        near = "" if group.endswith(_EXPERIMENTAL) else nearest(group, kinds.groups)
+        if near and {name for name, _ in rule.resources}.intersection(each.resource for each in kinds.served(near)):
+            message = f"Kubernetes has no API group {quoted(group)}: the rule matches only custom resources in it"
+            yield warning("unknown-resource", path, message, f'did you mean "{near}"?')
+
+
 def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find resources in versions that a mutating policy matches, but cannot change (mutating/dispatcher.go)."""
     if policy.kind != MUTATING or policy.match.is_exact:
@@ -442,11 +505,13 @@ _NARROWED: Final = Path(("spec", "matchResources", "resourceRules"))
 
 def _overlap(one: ResourceRule, other: ResourceRule) -> bool:
     """Tell whether there are requests that two rules match, whatever their versions and scopes are."""
-    pairs = ((one.operations, other.operations), (one.groups, other.groups))
-    return all(_ALL in {*left, *right} or not left.isdisjoint(right) for left, right in pairs) and any(
-        all(_ALL in both or both[0] == both[1] for both in zip(left, right, strict=True))
-        for left, right in product(one.resources, other.resources)
-    )
+
+    def alike(left: str, right: str) -> bool:
+        return left == right or _ALL in {left, right}
+
+    stated = (one.operations, other.operations), (one.groups, other.groups)
+    named = product(one.resources, other.resources)
+    return all(any(starmap(alike, product(*each))) for each in stated) and any(all(map(alike, *each)) for each in named)
 
 
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
@@ -611,26 +676,28 @@ _MADE: Final[Mapping[str, Callable[[str], str]]] = {
 """The functions that make a value of a string, or fail when they are called; each with what corrects the string."""
 
 
+def _calls(policy: Policy) -> Iterator[tuple[StatedExpression, Call]]:
+    """Yield the calls in the expressions of a policy, but those of messages."""
+    for stated in policy.without_messages:
+        if isinstance(stated.compiled, CompiledExpression):
+            yield from ((stated, node) for node in within(stated.compiled.checked.root) if isinstance(node, Call))
+
+
 def _malformed(policy: Policy) -> Iterator[Problem]:
     """Find malformed constants, such as quantities, which an expression needs for some objects only."""
-    for stated in policy.without_messages:
-        if not isinstance(compiled := stated.compiled, CompiledExpression):
+    for stated, call in _calls(policy):
+        literal = call.arguments[0] if call.function in _MADE and len(call.arguments) == 1 else None
+        if not isinstance(literal, Literal) or not isinstance(literal.value, str):
             continue
-        for node in within(compiled.checked.root):
-            if not isinstance(node, Call) or node.function not in _MADE or len(node.arguments) != 1:
-                continue
-            literal = node.arguments[0]
-            if not isinstance(literal, Literal) or not isinstance(literal.value, str):
-                continue
-            try:
-                for overload in node.overloads or ():
-                    if overload.implementation:
-                        overload.implementation(literal.value)
-            except CelError as error:
-                meant = _MADE[node.function](literal.value)
-                hint = f'did you mean {node.function}("{meant}")?' if meant else ""
-                message = f"{node.function}({quoted(literal.value)}) is an error: {error}"
-                yield warning("impossible-constant", stated.path, message, hint, stated.start + literal.offset)
+        try:
+            for overload in call.overloads or ():
+                if overload.implementation:
+                    overload.implementation(literal.value)
+        except CelError as error:
+            meant = _MADE[call.function](literal.value)
+            hint = f'did you mean {call.function}("{meant}")?' if meant else ""
+            message = f"{call.function}({quoted(literal.value)}) is an error: {error}"
+            yield warning("impossible-constant", stated.path, message, hint, stated.start + literal.offset)
 
 
 _ORDERS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
@@ -638,18 +705,14 @@ _ORDERS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 
 def _ordered_texts(policy: Policy) -> Iterator[Problem]:
     """Find amounts and versions that are compared as texts, which are ordered by their letters."""
-    for stated in policy.without_messages:
-        nodes = within(stated.compiled.checked.root) if isinstance(stated.compiled, CompiledExpression) else ()
-        for side in (
-            one for node in nodes if isinstance(node, Call) and node.function in _ORDERS for one in node.arguments
-        ):
-            written = side.value if isinstance(side, Literal) else None
-            if isinstance(written, str) and written[:1].isdigit() and not (quantity(written, 0) and semver(written, 0)):
-                message = (
-                    f'{quoted(written)} is text, and texts are ordered by their letters: "1000" is less than "550"'
-                )
-                hint = "make amounts of both sides by quantity(…), versions by semver(…), and compare them by compareTo"
-                yield warning("order-of-texts", stated.path, message, hint, stated.start + side.offset)
+    for stated, side in (
+        (stated, side) for stated, call in _calls(policy) if call.function in _ORDERS for side in call.arguments
+    ):
+        written = side.value if isinstance(side, Literal) and isinstance(side.value, str) else ""
+        if written[:1].isdigit() and not (quantity(written, 0) and semver(written, 0)):
+            message = f'{quoted(written)} is text, and texts are ordered by their letters: "1000" is less than "550"'
+            hint = "make amounts of both sides by quantity(…), versions by semver(…), and compare them by compareTo"
+            yield warning("order-of-texts", stated.path, message, hint, stated.start + side.offset)
 
 
 def _messages(policy: Policy) -> list[Problem]:
