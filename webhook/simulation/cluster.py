@@ -582,6 +582,12 @@ class Cluster:
         self._placed[full_name_of(pod)] = node, demand
         self.nodes[node].add(demand)
 
+    def unbind(self, pod: JSONObject) -> None:
+        """Let a node no longer run a pod that was bound to it."""
+        node, demand = self._placed.pop(full_name_of(pod))
+        self.nodes[node].remove(demand)
+        self.log.append(node)
+
     def users(self, node: int, resources: Iterable[str]) -> Iterator[str]:
         """Describe the use of resources of a node: the pod that uses most of each, and the number of others."""
         demands = {key: demand.requests for key, (home, demand) in self._placed.items() if home == node}
@@ -668,6 +674,10 @@ class Cluster:
         """Deallocate a claim; return the updated claim."""
         kept = {k: v for k, v in claim.get("status", {}).items() if k not in {"allocation", "reservedFor", "devices"}}
         return self._replaced(claim, kept)
+
+    def restore(self, claim: JSONObject, earlier: JSONObject) -> JSONObject:
+        """Give a claim the status that it had; return the updated claim."""
+        return self._replaced(claim, mapping(earlier, "status"))
 
     def delete(self, claim: JSONObject) -> None:
         """Delete a claim."""
