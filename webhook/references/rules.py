@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 SELECTING: Final = (*CLAIMS, "DeviceClass")
 """The kinds that select devices."""
 WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+"""The kinds that state which webhooks the API server calls."""
 BESIDE: Final = ("Role", "ClusterRole", "ResourceQuota", *WEBHOOKS)
 """The kinds of other groups that have rules, and no pods."""
-"""The kinds that state which webhooks the API server calls."""
 _BYTES: Final = 16 << 20
 """How many bytes are cached of claims, and of pods."""
 _PROBLEM: Final = 1_000
