@@ -229,6 +229,12 @@ class Answer:
         return made
 
     @property
+    def alternatives(self) -> list[int]:
+        """The places of the alternatives that have devices, one of each request that has alternatives."""
+        asks = dict.fromkeys(pick.ask for picks in self._picks or () for pick in picks)
+        return [ask.alternative for ask in asks if ask.parent is not None]
+
+    @property
     def devices(self) -> list[list[tuple[str, str, str, str]]]:
         """Request, driver, pool and name of each device, by claim."""
         every = self._view.devices

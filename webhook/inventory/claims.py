@@ -52,6 +52,11 @@ class Consumer(NamedTuple):
     name: str
     uid: str
 
+    @classmethod
+    def of(cls, owner: JSONObject) -> Consumer:
+        """Return a pod or a PodGroup as a consumer."""
+        return cls(POD_GROUP if owner.get("kind") == "PodGroup" else POD, name_of(owner), uid_of(owner))
+
     def reference(self) -> JSONObject:
         """Return its entry in ``status.reservedFor``."""
         group = {"apiGroup": _SCHEDULING} if self.resource == POD_GROUP else {}
@@ -102,16 +107,14 @@ def claims_of(
         inventory: The claims and templates; generated claims are added, unless it is a trial.
         gates: The feature gates that are on.
     """
-    namespace, me = namespace_of(pod), Consumer(POD, name_of(pod), uid_of(pod))
+    namespace = namespace_of(pod)
     group_name = text(pod, "spec", "schedulingGroup", "podGroupName") if SHARING in gates else ""
     group = inventory.find("PodGroup", group_name, namespace) if group_name else None
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
     of_group = [[text(each, field) for field in fields] for each in items(group, "spec", "resourceClaims")]
     found = []
     for entry in items(pod, "spec", "resourceClaims"):
-        owner, consumer = pod, me
-        if group is not None and [text(entry, field) for field in fields] in of_group:
-            owner, consumer = group, Consumer(POD_GROUP, name_of(group), uid_of(group))
+        owner = group if group and [text(entry, field) for field in fields] in of_group else pod
         name, is_owned, generated = _named(entry, owner, inventory)
         if name is None and is_owned:
             continue
@@ -126,8 +129,8 @@ def claims_of(
             return Blocked(f'resourceclaim "{name}" is being deleted', _held(claim))
         if is_owned and not _is_own(pod, claim, group_name):
             why = f"neither Pod nor PodGroup {group_name} is the owner" if group_name else "Pod is not owner"
-            return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {namespace}/{me.name} ({why})")
-        found.append(Use(text(entry, "name"), claim, consumer))
+            return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {full_name_of(pod)} ({why})")
+        found.append(Use(text(entry, "name"), claim, Consumer.of(owner)))
     return found
 
 
