@@ -5,7 +5,7 @@ Follows ``resourceclaim/claim.go`` (Name, IsForPod) and the controller that make
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from typing import Any, Final
 
 from webhook.api.templates import source
@@ -134,19 +134,19 @@ def claims_of(
     return found
 
 
-def sources_of(pod: JSONObject) -> Iterator[tuple[JSONObject, str]]:
-    """Yield the claims that a pod's specification lists, each with the claim's name; empty if it is not made yet."""
+def sources_of(pod: JSONObject) -> list[tuple[JSONObject, str]]:
+    """Return the claims that a pod's specification lists, each with the claim's name; empty if it is not made yet."""
     made = {
         text(each, "name"): text(each, "resourceClaimName") for each in items(pod, "status", "resourceClaimStatuses")
     }
-    for entry in items(pod, "spec", "resourceClaims"):
-        yield entry, source(entry, "resourceClaimName") or made.get(text(entry, "name"), "")
+    entries = items(pod, "spec", "resourceClaims")
+    return [(each, source(each, "resourceClaimName") or made.get(text(each, "name"), "")) for each in entries]
 
 
-def claims_named(pod: JSONObject) -> Iterator[str]:
-    """Yield the names of the claims that a pod uses."""
+def claims_named(pod: JSONObject) -> list[str]:
+    """Return the names of the claims that a pod uses."""
     names = [name for _, name in sources_of(pod)]
-    yield from filter(None, [*names, text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")])
+    return [*filter(None, [*names, text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")])]
 
 
 def consumers(claim: JSONObject | None, inventory: Inventory) -> list[tuple[JSONObject, JSONObject | None]]:
@@ -312,15 +312,14 @@ class ClaimRequest(NamedTuple):
         return text(self.content, "allocationMode") == "All"
 
 
-def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) -> Iterator[ClaimRequest]:
-    """Yield the requests of a claim or template, and their alternatives; of a class, what it selects.
+def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) -> list[ClaimRequest]:
+    """Return the requests of a claim or template, and their alternatives; of a class, what it selects.
 
     Args:
         inventory: Has their classes; None if these do not matter.
     """
     devices = devices_path(claim or {})
-    if devices == ("spec",):
-        yield ClaimRequest("", devices, mapping(claim, "spec"), "", None)
+    requests = [ClaimRequest("", devices, mapping(claim, "spec"), "", None)] if devices == ("spec",) else []
     for path, each in placed(claim, *devices, "requests"):
         name, exactly = text(each, "name"), mapping(each, "exactly")
         found: list[tuple[str, Steps, JSONObject]] = [(name, ("exactly",), exactly)] if exactly else []
@@ -328,13 +327,13 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
         for full_name, steps, content in found:
             class_name = text(content, "deviceClassName")
             class_ = inventory.find("DeviceClass", class_name) if inventory else None
-            yield ClaimRequest(full_name, (*path, *steps), content, class_name, class_)
+            requests.append(ClaimRequest(full_name, (*path, *steps), content, class_name, class_))
+    return requests
 
 
-def containers_of(pod: JSONObject, *kinds: str) -> Iterator[tuple[Steps, JSONObject]]:
-    """Yield the containers of a pod that request resources, or those of some kinds, each with its path."""
-    for kind in kinds or ("initContainers", "containers"):
-        yield from placed(pod, "spec", kind)
+def containers_of(pod: JSONObject, *kinds: str) -> list[tuple[Steps, JSONObject]]:
+    """Return the containers of a pod that request resources, or those of some kinds, each with its path."""
+    return [each for kind in kinds or ("initContainers", "containers") for each in placed(pod, "spec", kind)]
 
 
 def is_about(part: JSONObject, request: str) -> bool:
