@@ -830,7 +830,7 @@ COMMANDS: Final = {
             *_managed("manage-"),
             Option(
                 "--manage-directory DIR",
-                "the directory for tls.crt and tls.key, preferably in memory (default: %(default)s)",
+                "the directory for tls.pem, certificate and key, preferably in memory (default: %(default)s)",
                 default="/etc/draguard/tls",
             ),
         ),
