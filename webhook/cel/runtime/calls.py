@@ -117,22 +117,18 @@ _ANSWERING: Final = PLAIN_CLASSES - {Optional}
 
 def emit_terms(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
     """Writes `a && b && …` or `a || b || …`: `stop` if any term is `stop`, else the first error, else the opposite."""
-    result = writer.set(str(not stop))
-    failure = "" if writer.gives_up else writer.set("None")
-    fails = False
+    result, failure, fails = writer.name(), writer.name(), False
+    writer.line(f"{result}, {failure} = {not stop}, None")
     with writer.block("while True:"):
         for group, is_apart in writer.groups(terms):
             write = partial(emit_terms, writer, group, stop=stop)
             term = writer.truth(writer.apart(write) if is_apart else writer.emit(group[0]))
-            with writer.block(f"if {term.text} is {stop}:"):
-                writer.line(f"{result} = {stop}")
-                writer.line("break")
+            writer.settle()
+            writer.line(f"if {term.text} is {stop}: {result} = {stop}; break")
             if term.fails or term.cls is not bool:
                 fails = True
                 writer.line(f"if {term.text} is not {not stop}: {failure} = {failure} or not_bool({term.text})")
-        if fails:
-            writer.line(f"if {failure} is not None: {result} = {failure}")
-        writer.line("break")
+        writer.line(f"{result} = {failure} or {result}; break" if fails else "break")
     return Operand(result, bool, fails)
 
 

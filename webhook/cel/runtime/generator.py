@@ -358,7 +358,7 @@ _NAMED: Final[tuple[Any, ...]] = (
     *(CostLimitExceededError, EvaluationError, KeyError, getsizeof, Meter, caught, count_built, count_bytes, look),
     *(attributes.follow, attributes.goes_on, attributes.present, attributes.resolved_optional),
     *(attributes.resolved_presence, attributes.step, attributes.unbound),
-    *(aggregates.MapBuilder, aggregates.append, Optional, calls.afford),
+    *(aggregates.append, aggregates.put, Optional, calls.afford),
     *(folds.Lazy, folds.elements, folds.inserted),
     *(calls.among, calls.member, calls.not_bool, calls.same, stopped),
 )
