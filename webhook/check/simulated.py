@@ -381,7 +381,8 @@ def _pods(
 def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool) -> tuple[dict[int, JSONObject], bool]:
     """Schedule pods while there is time; return results by the pods' places, and whether draguard itself failed."""
     scheduler, pods, reported = ready.scheduler, ready.pods, frozenset(ready.reported)
-    tell = Annotated(scheduler)
+    tell = Annotated(scheduler, pods)
+    places = {id(pod): index for index, pod in enumerate(pods)}
     found: dict[int, JSONObject] = {}
     has_failed = False
     with limit.enforced(), counting(f"of {len(reported)} pods", sys.stderr, quiet=quiet) as progress:
@@ -398,16 +399,17 @@ def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool)
                 try:
                     placement = scheduler.schedule(pods[index])
                     if index not in reported:
+                        tell.gangs.lost(placement)
                         continue
-                    answer = tell.of(placement)
-                    if page is not None:
-                        page.add(answer, placement, tell)
+                    for each, answer in tell.each(placement):
+                        found[places[id(each.pod)]] = answer
+                        if page is not None:
+                            page.add(answer, each, tell)
                 except GRAVE:
                     raise
                 except Exception as error:  # noqa: BLE001 - the other pods still get their answers
-                    answer = Answers.unfinished(pods[index], own_failure(error))
+                    found[index] = Answers.unfinished(pods[index], own_failure(error))
                     has_failed = True
-                found[index] = answer
     return found, has_failed
 
 

@@ -342,7 +342,7 @@ def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
     is_stopped = is_suspended(workload)
     if not (queue := text(labels, QUEUE) or text(known, "spec", "queueName")) or not (said or is_stopped):
         return None
-    pod = sample(workload)
+    pod = _sample(workload)
     why = next(scene.rule("kueue-unsupported", {**pod, "owner": {"labels": labels}}), "") if pod else ""
     why = brief(said) or why
     described = (f"{each} --namespace {namespace}" for each in ("workloads.kueue.x-k8s.io", f"localqueue {queue}"))
@@ -353,6 +353,13 @@ def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
         () if why else tuple(scene.inventory.kubectl(f"describe {each}") for each in described),
         words=said,
     )
+
+
+def _sample(workload: JSONObject) -> JSONObject | None:
+    """Return a pod as a workload makes it; None if it makes none, or has no template."""
+    with suppress(MalformedError):
+        return sample(workload)
+    return None
 
 
 def _of_parts(scene: Scene, workload: JSONObject) -> Iterator[Cause]:
@@ -395,9 +402,7 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
     makers = [workload, *sorted(scene.owned(workload), key=_revision, reverse=True)]
     makers = [each for each in makers if text(each, "kind") != "Pod"]
     namespace = namespace_of(workload)
-    pod = None
-    with suppress(MalformedError):  # one without a template
-        pod = sample(workload)
+    pod = _sample(workload)
     if pod is not None and (why := Quotas(scene.inventory, scene.settings.release, scene.settings.gates).refusal(pod)):
         refs = tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota")
         who, how = (refs[0], f"lower what the pods request, or raise spec.hard of {refs[0]}") if refs else ("", "")

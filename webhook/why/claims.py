@@ -11,6 +11,7 @@ from webhook.engine.manifests import review
 from webhook.hints.names import listed
 from webhook.inventory import controller_of, has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, named
+from webhook.inventory.podgroups import group_of
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
 from webhook.scan.claims import fault_of
@@ -51,7 +52,7 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
     statuses = items(pod, "status", "resourceClaimStatuses")
     made = next((each for each in statuses if text(each, "name") == name), None)
     if template and made is None:
-        group = scene.inventory.find("PodGroup", text(pod, "spec", "schedulingGroup", "podGroupName"), namespace)
+        group = scene.inventory.find("PodGroup", group_of(pod)[1], namespace)
         is_of_group = any(text(each, "name") == name for each in items(group, "spec", "resourceClaims"))
         if scene.inventory.find(_TEMPLATE, template, namespace) is None and not is_of_group:
             state, meant = _absent(scene, ref := Ref(_TEMPLATE, template, namespace))

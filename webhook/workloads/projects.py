@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, Final
 
 from webhook.api.versions import GROUP
@@ -37,6 +38,7 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
     at = _spec_of_workflow(obj)
     spec = mapping(obj, *at)
     of_all = mapping(spec, "templateDefaults")
+    claims_of_patch = cache(_claims_of_patch)
     for here, template in placed(obj, *at, "templates"):
         containers = list(_containers(template, here))
         if not containers:
@@ -59,7 +61,7 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
                 places["template", "spec", "resources"] = (*steps, "podResources")
         patched = (stated[2], stated[0] if "podSpecPatch" in template else stated[1])
         for holder, steps in patched:
-            if changes := _claims_of_patch(text(holder, "podSpecPatch")):
+            if changes := claims_of_patch(text(holder, "podSpecPatch")):
                 pod = merge(pod, changes)
                 origins += [(*steps, "podSpecPatch")] * (len(pod["resourceClaims"]) - len(origins))
         pod["containers"] = pod["containers"][: len(containers)]  # the others are Argo's own
@@ -76,7 +78,11 @@ def _claims_of_patch(patch: str) -> JSONObject:
         return {}
     read = next(parse(patch), None)
     wanted = read.data if isinstance(read, Document) else {}
-    return {name: wanted[name] for name in ("containers", "resourceClaims") if _items(wanted, name)}
+    # Argo refuses a patch with a container that has no name.
+    named = [each for each in items(wanted, "containers") if text(each, "name")]
+    containers = [each for each in named if _items(each, "resources", "claims")]
+    found = {"containers": containers, "resourceClaims": _items(wanted, "resourceClaims")}
+    return {name: each for name, each in found.items() if each}
 
 
 def _has_aliases(text: str) -> bool:

@@ -29,8 +29,8 @@ from webhook.cel.syntax.ast import (
 )
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
-from webhook.formats import near_semver
-from webhook.formats.quantities import near_quantity
+from webhook.formats import near_semver, semver
+from webhook.formats.quantities import near_quantity, quantity
 from webhook.grouping import by_key
 from webhook.hints.selectors import COMMENTED, comments_in
 from webhook.objects import JSONObject, full_name_of
@@ -482,6 +482,33 @@ def _namespaced_params(policies: PolicySet) -> Iterator[PolicyFinding]:
                 yield PolicyFinding(binding.given, warning("params-without-namespace", path, message, hint))
 
 
+def _unmatched_bindings(policies: PolicySet) -> Iterator[PolicyFinding]:
+    """Find rules of bindings for requests that the policy does not match."""
+    for hook in (*policies.validating, *policies.mutating):
+        matched = hook.policy.match.rules
+        for binding in hook.bindings if matched else ():
+            for index, rule in enumerate(binding.match.rules if binding.match else ()):
+                if not any(_overlap(rule, each) for each in matched):
+                    message = f"no rule of {hook.policy.kind} {quoted(hook.policy.name)} matches any of these requests"
+                    path, hint = (
+                        _NARROWED / index,
+                        "a binding narrows its policy: list what the policy's rules match, too",
+                    )
+                    yield PolicyFinding(binding.given, warning("unmatched-rule", path, message, hint))
+
+
+_NARROWED: Final = Path(("spec", "matchResources", "resourceRules"))
+
+
+def _overlap(one: ResourceRule, other: ResourceRule) -> bool:
+    """Tell whether there are requests that two rules match, whatever their versions and scopes are."""
+    pairs = ((one.operations, other.operations), (one.groups, other.groups))
+    return all(_ALL in {*left, *right} or not left.isdisjoint(right) for left, right in pairs) and any(
+        all(_ALL in both or both[0] == both[1] for both in zip(left, right, strict=True))
+        for left, right in product(one.resources, other.resources)
+    )
+
+
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
     """Find a paramKind that does not exist; kinds of groups outside Kubernetes are unknown."""
     kind, kinds = policy.param_kind, policies.kinds
@@ -540,7 +567,7 @@ def check_policies(
         stated: The value of ``--runtime-config``; None if it is unknown.
     """
     policies = load(given, release, by_cluster=True, runtime_config=stated)
-    findings = [*policies.findings, *_namespaced_params(policies)]
+    findings = [*policies.findings, *_namespaced_params(policies), *_unmatched_bindings(policies)]
     costs: list[Cost] = []
     accounts = [f"{_ACCOUNT}{full_name_of(each).replace('/', ':')}" for _, each in policies.find(_OF_ACCOUNTS, "")]
     checked = set[int]()
@@ -554,6 +581,7 @@ def check_policies(
             *_param_kind(policy, policies),
             *_constants(policy),
             *_malformed(policy),
+            *_ordered_texts(policy),
             *_messages(policy),
             *_comments(policy),
             *unused,
@@ -659,6 +687,25 @@ def _malformed(policy: Policy) -> Iterator[Problem]:
                 hint = f'did you mean {node.function}("{meant}")?' if meant else ""
                 message = f"{node.function}({quoted(literal.value)}) is an error: {error}"
                 yield warning("impossible-constant", stated.path, message, hint, stated.start + literal.offset)
+
+
+_ORDERS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
+
+
+def _ordered_texts(policy: Policy) -> Iterator[Problem]:
+    """Find amounts and versions that are compared as texts, which are ordered by their letters."""
+    for stated in policy.without_messages:
+        nodes = within(stated.compiled.checked.root) if isinstance(stated.compiled, CompiledExpression) else ()
+        for side in (
+            one for node in nodes if isinstance(node, Call) and node.function in _ORDERS for one in node.arguments
+        ):
+            written = side.value if isinstance(side, Literal) else None
+            if isinstance(written, str) and written[:1].isdigit() and not (quantity(written, 0) and semver(written, 0)):
+                message = (
+                    f'{quoted(written)} is text, and texts are ordered by their letters: "1000" is less than "550"'
+                )
+                hint = "make amounts of both sides by quantity(…), versions by semver(…), and compare them by compareTo"
+                yield warning("order-of-texts", stated.path, message, hint, stated.start + side.offset)
 
 
 def _messages(policy: Policy) -> list[Problem]:

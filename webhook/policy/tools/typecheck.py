@@ -54,6 +54,8 @@ _BRANCHES: Final[Mapping[str, bool | None]] = {"_||_": True, "_&&_": False, "_?_
 _COST_OF_ASKING: Final = 1_000
 """The most that it may cost to ask for the kind."""
 _WORDS: Final = Pattern(r"\w+")
+_VERSIONS: Final = frozenset({"apiVersion", "version"})
+"""The fields by which an expression asks for the version, so that it may read the fields of each."""
 _APART: Final = "the API server tells the types of different fields apart: write dyn(…) around one of them"
 
 
@@ -120,7 +122,7 @@ def _unread(policy: Policy, kinds: Kinds, release: Release, mistyped: Collection
         if is_alone and len(places) == len(matched) and (in_any_version or hint):  # or another release may have it
             of = " or ".join(dict.fromkeys(each.kind for each in matched))
             message = f"no {one}{of} has {name} there{effect}"
-        elif usual and place and place not in words and usual.kind in having:
+        elif usual and place and words.isdisjoint({place, *_VERSIONS}) and usual.kind in having:
             rule, effect = (rule, effect) if is_tested else ("fails-on-valid", f": no such key: {name}")
             message = f"a {usual.kind} of {usual.api_version} never has {name} there{effect}"
         else:
