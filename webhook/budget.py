@@ -135,7 +135,7 @@ def work(units: int) -> None:
 
 
 def check_deadline(units: int = 0) -> None:
-    """Check the deadline of the budget in force, and spend units of it.
+    """Check the deadline of the budget in force, and spend units of it, if any.
 
     Raises:
         BudgetExceededError: Fewer units are left.
@@ -144,7 +144,8 @@ def check_deadline(units: int = 0) -> None:
     budget = _in_force.get()
     if budget.deadline is not None and time.monotonic() >= budget.deadline:
         raise DeadlineExceededError
-    budget.spend(units)
+    if units:
+        budget.spend(units)
 
 
 @contextmanager
