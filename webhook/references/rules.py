@@ -145,7 +145,7 @@ class Context:
     def requests(self, claim: JSONObject) -> Sequence[ClaimRequest]:
         """Return the requests of a claim or template, or what a class selects; most rules read them."""
         if self._requests[0] is not claim:
-            self._requests = claim, list(requests_of(claim, self.inventory))
+            self._requests = claim, requests_of(claim, self.inventory)
         return self._requests[1]
 
     def missing(self, what: str, place: str = "", consequence: str = "") -> str:

@@ -215,15 +215,18 @@ def newest(inventory: Inventory) -> datetime:
     return next(filter(None, map(time_of, sorted(times, reverse=True))), EPOCH)
 
 
+_TIMES: Final = ("allocationTimestamp", "lastHeartbeatTime", "lastTransitionTime", "startedAt", "finishedAt")
+"""The fields of a status, at any depth, that tell when something happened."""
+
+
 def _times(obj: JSONObject) -> Iterator[str]:
-    """Yield the times of what happened to a node, a pod or a claim; some may be empty."""
+    """Yield the times of what happened to a node, a pod or a claim."""
     yield text(obj, "metadata", "creationTimestamp")
-    yield text(allocation_of(obj), "allocationTimestamp")
-    of_devices = (condition for each in items(obj, "status", "devices") for condition in items(each, "conditions"))
-    for each in (*items(obj, "status", "conditions"), *of_devices):
-        yield from (text(each, "lastHeartbeatTime"), text(each, "lastTransitionTime"))
-    for each in items(obj, "status", "containerStatuses"):
-        yield from (text(each, "state", "running", "startedAt"), text(each, "state", "terminated", "finishedAt"))
+    parts = [obj.get("status")]
+    for part in parts:
+        if isinstance(part, dict):
+            yield from (each for name in _TIMES if isinstance(each := part.get(name), str))
+        parts += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
 
 
 def time_of(value: str) -> datetime | None:

@@ -28,6 +28,7 @@ from webhook.inventory.affinity import nodes_named_by, wants
 from webhook.inventory.claims import ClaimRequest, allocation_of, requests_of, results_of
 from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.problem import value_at
 from webhook.records import NamedTuple
 from webhook.simulation.binding import CONSUMERS_MAX
 from webhook.simulation.cluster import (
@@ -216,7 +217,7 @@ class _Request:
 
     def _change(self, what: str, size: int, about: str, edit: Callable[[JSONObject], object]) -> Change:
         def change(claim: JSONObject) -> None:
-            edit(next(each.content for each in requests_of(claim) if each.name == self._asked.name))
+            edit(value_at(claim, self._asked.path))
 
         return Change(what, size, f"{self._index} {self._asked.name} {about}", in_claim(self._index, change))
 

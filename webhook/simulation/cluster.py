@@ -349,9 +349,7 @@ def _inferred(inventory: Inventory, release: Release) -> Iterator[str]:
     """Yield the gates for which there are objects or fields, in a release that knows them."""
     kinds = ("DeviceClass", "ResourceSlice", "PodGroup")
     specs = [mapping(each, "spec") for kind in kinds for each in inventory.all(kind)]
-    devices = [
-        each for spec in specs for device in items(spec, "devices") for each in (device, mapping(device, "basic"))
-    ]
+    devices = [each for spec in specs for each in items(spec, "devices")]
     requests = [each for claim in inventory.all("ResourceClaim") for each in requests_of(claim)]
     stating = (*specs, *devices, *(each.content for each in requests))
     stated = {field for each in stating for field, value in each.items() if value}
@@ -520,7 +518,7 @@ class Cluster:
         self.allocator = Allocator(
             classes,
             self._catalog,
-            filter(allocation_of, self.inventory.all("ResourceClaim")),
+            self.inventory.all("ResourceClaim"),
             features=features,
             release=settings.release,
             patch=settings.patch,

@@ -176,8 +176,8 @@ class Round:
             return shortage
         if result is None:
             return NodeVerdict()
-        scores = self.cluster.settings.release >= _SCORES_SINCE
-        score = _score(self.on(node).claims, result.devices) if scores else 0
+        chosen = result.alternatives if self.cluster.settings.release >= _SCORES_SINCE else ()
+        score = sum(_ALTERNATIVES_MAX - each for each in chosen)  # computeScore
         return NodeVerdict(score=score, uncertain=_uncertainty(result))
 
     def taken(self, result: Answer | None) -> Taken:
@@ -220,16 +220,6 @@ def _uncertainty(result: Answer) -> str:
         f"the scheduler may not check counters of {' or '.join(sorted(drivers))}: these drivers have pools of the same "
         f"name, {pool}, and it looks up counters by the pool's name alone"
     )
-
-
-def _score(claims: Sequence[JSONObject], devices: Sequence[Sequence[tuple[str, str, str, str]]]) -> int:
-    """Prefer nodes where earlier alternatives of ``firstAvailable`` were possible (computeScore)."""
-    score = 0
-    for claim, results in zip(claims, devices, strict=False):
-        if chosen := {request for request, *_ in results if "/" in request}:
-            ranks = (each.path[-1] for each in requests_of(claim) if each.name in chosen)
-            score += sum(_ALTERNATIVES_MAX - int(rank) for rank in ranks)
-    return score
 
 
 class Verdicts:
@@ -533,7 +523,7 @@ class Scheduler:
         if (
             left is not None
             and cluster.waits
-            and _consumer(pod).has(left)
+            and Consumer.of(pod).has(left)
             and binding.waits(left)
             and not binding.is_unavailable(left, cluster.now)
         ):  # it only waits for the devices of its claim for extended resources
@@ -627,7 +617,7 @@ class Scheduler:
         pending = round_.on(node).claims
         made = []
         if round_.on(node).made is not None:
-            made = [Use("", created(pending[-1]), _consumer(placement.pod))]
+            made = [Use("", created(pending[-1]), Consumer.of(placement.pod))]
             pending = [*pending[:-1], made[0].claim]
         allocations = result.allocations if result else []
         given: dict[int, JSONObject] = {}
@@ -706,10 +696,6 @@ def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:
         if not reserved or (len(reserved) == 1 and is_own):
             found.setdefault(name_of(claim), claim)
     return [*found.values()]
-
-
-def _consumer(pod: JSONObject) -> Consumer:
-    return Consumer(POD, name_of(pod), uid_of(pod))
 
 
 _PLACED_BY: Final = ("nodeSelector", "affinity", "tolerations", "overhead", "resources")
