@@ -106,8 +106,9 @@ def claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
     should use it. Network drivers give their devices to the pod, so that no container needs to name their claims.
     """
     used = {text(use, "name") for _, _, use in uses_of(pod)}
-    for path, entry in placed(pod, "spec", "resourceClaims"):
-        name = text(entry, "name")
+    listed = {text(entry, "name"): (path, entry) for path, entry in placed(pod, "spec", "resourceClaims")}
+    # A name that is not listed is misspelt, or filled in later: it may stand for any of them.
+    for name, (path, entry) in listed.items() if used <= listed.keys() else ():
         if name and name not in used and not _is_of_network(pod, entry, context):
             hint = f"list it in resources.claims of a container: - name: {name}"
             yield finding((*path, "name"), f'no container uses the claim "{name}"', hint, "NotUsed")
