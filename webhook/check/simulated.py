@@ -31,6 +31,7 @@ from webhook.objects import (
     JSONObject,
     full_name_of,
     group_of,
+    items,
     mapping,
     name_of,
     namespace_of,
