@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import chain, count, product, repeat
+from itertools import count, product, repeat
 from sys import intern
 from typing import Any, Final, TypeVar
 
@@ -336,9 +336,9 @@ class Catalog:
         """Return a number for a value; equal values have the same number."""
         return self._known_parts.setdefault(parts, len(self._known_parts))
 
-    def for_node(self, node: str) -> Iterator[Slice]:
-        """Yield the slices that may serve a node."""
-        return chain.from_iterable(self.by_node.get(name, ()) for name in dict.fromkeys((node, "")))
+    def for_node(self, node: str) -> list[Slice]:
+        """Return the slices that may serve a node."""
+        return [each for name in dict.fromkeys((node, "")) for each in self.by_node.get(name, ())]
 
     def drivers_of(self, pool: str) -> Collection[str]:
         """Return the drivers that have counters in pools of a name."""

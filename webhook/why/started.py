@@ -141,7 +141,7 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
         held = list(dict.fromkeys(full_name_of(claim) for claim, _ in results(scene, pod)))
         then = f", and releases claim {', '.join(held)} then" if held else ""
         then = f", which kubelet cannot confirm: {down.text}" if down else then
-        return found._replace(text=f"{found.text}; it is being terminated{then}", helps=helps)
+        return found._replace(text=f"{found.text}; it is being terminated{then}", helps=(*found.helps, *helps))
     if down:
         return down._replace(text=f"is terminating, and kubelet cannot confirm it: {down.text}", helps=helps)
     if unprepared := scene.events(pod, "FailedUnprepareDynamicResources", "FailedKillPod"):
@@ -627,7 +627,7 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         driver, pool, device = place = device_of(result)
         ends = tuple(f"{mark}{device}" for mark in "-/=_")
         by_kubelet = next((said for id_, said in reported.items() if id_.endswith(ends)), None)
-        bad = dict(bad_conditions(claim)).get(place, "")
+        bad = next((said for each, said in bad_conditions(claim) if said and each == place), "")  # of some share of it
         if by_kubelet is None and not bad:
             continue
         named = True
