@@ -9,7 +9,7 @@ from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
 from webhook.api.templates import source
 from webhook.hints.names import in_place, listed
 from webhook.inventory import controller_of, devices_path
-from webhook.inventory.claims import containers_of
+from webhook.inventory.claims import containers_of, reserved_for
 from webhook.inventory.resources import (
     ExtendedResources,
     amounts,
@@ -179,8 +179,8 @@ def claim_of_another(pod: JSONObject, context: Context) -> Iterator[Problem]:
         if text(owner, "kind") == "Pod" and text(owner, "name") != name_of(pod):
             message = f'ResourceClaim "{name}" belongs to pod {text(owner, "name")} and is deleted with it'
             yield finding(path, message, "make a claim of your own, or use a template", "NotOwner")
-        consumers = items(claim, "status", "reservedFor")
-        if len(consumers) >= _CONSUMERS and not any(text(each, "name") == name_of(pod) for each in consumers):
+        consumers = reserved_for(claim)
+        if len(consumers) >= _CONSUMERS and not any(each.name == name_of(pod) for each in consumers):
             message = f'ResourceClaim "{name}" is reserved for {len(consumers)} consumers, and can have no more'
             yield finding(path, message, reason="InUse")
 

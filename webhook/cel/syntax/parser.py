@@ -120,21 +120,16 @@ class TokenStream:
 
     def advance(self) -> int:
         """Takes the next token and gives its offset."""
-        at = self.at
+        offset = self._offsets[self.at]
         self._recovered = None
-        if self.kind != END:
-            self.at = at + 1
-            self.kind = self._kinds[at + 1]
-        return self._offsets[at]
+        self._step()
+        return offset
 
     def take(self) -> str:
         """Takes the next token and gives its text."""
-        at = self.at
-        self._recovered = None
-        if self.kind != END:
-            self.at = at + 1
-            self.kind = self._kinds[at + 1]
-        return self._texts[at]
+        text = self._texts[self.at]
+        self.advance()
+        return text
 
     def _step(self) -> None:
         if self.kind != END:
