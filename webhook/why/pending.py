@@ -830,7 +830,7 @@ class _Pending:
             TAINTS: f"{has} {'taints' if taints[1:] else 'a taint'} that the pod does not tolerate",
             AFFINITY: f"{is_} not selected by the pod's node selector or affinity",
             PORTS: f"{has} no free host port {ports}, as another pod there uses it",
-            RESOURCES: f"{has} no room for it" if refusal.missing else f"{has} too many pods",
+            RESOURCES: f"{has} no room for it" if refusal.missing else f"{has} {states[0].pods} pods, and no more fit",
         }.get(plugin, f"{is_} not suitable: {', '.join(refusal.reasons)}")
         nodes = [cluster.index[each.name] for each in states]
         details = [*rejections.Explainer(cluster).details(nodes, refusal, needs)]
