@@ -363,7 +363,7 @@ def evicting(result: AllocatedDevice, cluster: Stored) -> Iterator[tuple[JSONObj
     device, effect = cluster.device(result), "NoExecute"
     of_rules = cluster.taints_of_rules(result.pool, result.device, evicts=True)
     stated = [each for each in items(result.content, "tolerations") if text(each, "effect") == effect]
-    for taint in (*(device.content.taints if device else ()), *of_rules):
+    for taint in (*items(device and device.content.others, "taints"), *of_rules):
         matching = [each for each in stated if Tolerations([each]).cover(taint_of(taint))]
         seconds = [left for each in matching if (left := number(each, "tolerationSeconds")) is not None]
         if text(taint, "effect") == effect and len(seconds) == len(matching):

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from webhook.allocation.devices import Taint, taint_of
+from webhook.allocation.devices import Taint
 from webhook.allocation.explain import STEPS, Conflict, Funnel, Reason, conflict, constraint, spread
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
@@ -193,7 +193,7 @@ class _Obstacles:
         whys = Counter([each.why for each in reasons])
         self.whys += whys
         self.elsewhere = max(self.elsewhere, whys["elsewhere"])
-        self.tainted.update([frozenset(map(taint_of, each.taints)) for each in reasons if each.taints])
+        self.tainted.update([frozenset(each.taints) for each in reasons if each.taints])
         self.unused |= {
             (each.pool, each.why): {"pool": each.pool, "devices": each.devices, "why": each.why}
             for each in funnel.unused

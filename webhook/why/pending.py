@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.allocation.demand import LIMIT
-from webhook.allocation.devices import Taint, taint_of
+from webhook.allocation.devices import Taint
 from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
@@ -287,7 +287,7 @@ class Lacks:
             )
         catalog = self._scene.cluster.allocator.catalog
         devices_of = (device for each in catalog.slices for device in each.devices)
-        places = [str(each) for each in devices_of if any(taint_of(one) in taints for one in each.content.taints)]
+        places = [str(each) for each in devices_of if any(one in taints for one in each.content.taints)]
         if (evicted := self._evicted()) and places:
             said = (
                 f"the taint {written} of device {places[0]} evicted pod {evicted}, and keeps its successor "

@@ -359,7 +359,7 @@ def _tainted(scene: Scene, pod: JSONObject, *effects: str) -> Iterator[Cause]:
         evicts = {taint_of(each): seconds for each, seconds in evicting(AllocatedDevice(claim, result), scene)}
         asked = [each.content for each in requests_of(claim) if each.name == text(result, "request")]
         wanted = Tolerations([one for each in asked for one in items(each, "tolerations")])
-        for taint in map(taint_of, found.content.taints if found else ()):
+        for taint in found.content.taints if found else ():
             effect = "NoExecute" if taint in evicts else "" if tolerated.cover(taint) else "NoSchedule"
             if found and effect in effects:
                 about: list[About] = [about_taints(taint), Ref("Device", found.name), claim]
