@@ -127,7 +127,8 @@ _IMMUTABLE: Final = (
 def _unnamed(scene: Scene, pod: JSONObject, use: Use) -> Cause | None:
     """Say that a claim has been made from its template, and the pod's status does not name it; None if it has not."""
     own = (each for each in scene.inventory.all(_CLAIM) if text(controller_of(each), "uid") == uid_of(pod) != "")
-    claim = next((each for each in own if text(each, "metadata", "annotations", CLAIM_NAME) == use.name), None)
+    of_entry = (each for each in own if text(each, "metadata", "annotations", CLAIM_NAME) == use.name)
+    claim = next((each for each in of_entry if not name_of(each).endswith(MADE)), None)
     said = f"{ref_of(claim)} was made for claim {use.name}, and the pod's status does not name it yet" if claim else ""
     help_ = "wait a moment: kube-controller-manager writes it there; if it stays so, see its log"
     return Cause(said, [claim, pod], (help_,)) if claim else None
