@@ -25,7 +25,7 @@ from webhook.findings import GRAVE, own_failure
 from webhook.formats import dns_subdomain
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, KINDS, Inventory, in_namespace, split_kind
-from webhook.inventory.claims import MADE, is_pod
+from webhook.inventory.claims import MADE, pods_using
 from webhook.objects import (
     DEFAULT_NAMESPACE,
     JSONObject,
@@ -331,9 +331,8 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
             known = [f"{space}/{each}" for space, each in inventory.names("ResourceClaim")]
             wanted = f"{namespace}/{name}"
             raise UsageError(f"ResourceClaim not found{_suggestion(wanted, known)}", "--release", released)
-        for consumer in items(claim, "status", "reservedFor"):
-            if is_pod(consumer):
-                inventory.discard("Pod", text(consumer, "name"), namespace_of(claim))
+        for pod in pods_using(claim):
+            inventory.discard("Pod", pod, namespace_of(claim))
         inventory.take({**claim, "status": {}})
 
 

@@ -32,7 +32,7 @@ from webhook.inventory.claims import (
     allocation_of,
     claims_of,
     device_of,
-    is_pod,
+    pods_using,
     requests_of,
     results_of,
 )
@@ -600,8 +600,8 @@ class Cluster:
         return {self.names[self._placed[key][0]] for key in self._consumers(claim)}
 
     def _consumers(self, claim: JSONObject) -> set[str]:
-        reserved, namespace = items(claim, "status", "reservedFor"), namespace_of(claim)
-        return {f"{namespace}/{text(each, 'name')}" for each in reserved if is_pod(each)} & self._placed.keys()
+        namespace = namespace_of(claim)
+        return {f"{namespace}/{each}" for each in pods_using(claim)} & self._placed.keys()
 
     def refusal_of_pod(self, pod: JSONObject) -> str:
         """Explain why the API server rejects a pod, and count it in quotas if it is accepted; empty if it is.

@@ -10,7 +10,17 @@ from webhook.api.templates import source
 from webhook.engine.manifests import review
 from webhook.hints.names import listed
 from webhook.inventory import controller_of, has_ended
-from webhook.inventory.claims import CLAIM_NAME, MADE, Blocked, Use, allocation_of, claims_of, devices_of, named, uid_of
+from webhook.inventory.claims import (
+    CLAIM_NAME,
+    MADE,
+    Blocked,
+    Use,
+    allocation_of,
+    claims_of,
+    devices_of,
+    reserved_for,
+    uid_of,
+)
 from webhook.inventory.podgroups import group_of
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
@@ -101,7 +111,7 @@ def _absent(scene: Scene, ref: Ref) -> tuple[str, list[Ref]]:
 
 def being_deleted(scene: Scene, claim: JSONObject) -> Cause:
     """Say that a claim is being deleted, and what that waits for."""
-    users = [named(each) for each in items(claim, "status", "reservedFor")]
+    users = list(map(str, reserved_for(claim)))
     if users and (fault := _fault(scene, claim)):
         return fault
     finalizers = texts(mapping(claim, "metadata"), "finalizers")
@@ -115,7 +125,7 @@ def being_deleted(scene: Scene, claim: JSONObject) -> Cause:
         waits = f", and stays until finalizer {' and '.join(own or finalizers)} is removed"
     is_opaque = any(mapping(each, "opaque") for each in items(claim, "spec", "devices", "config"))
     helps = (_IMMUTABLE,) if finalizers and not users and is_opaque else ()
-    pods = [Ref("Pod", text(each, "name"), namespace_of(claim)) for each in items(claim, "status", "reservedFor")]
+    pods = [Ref("Pod", each.name, namespace_of(claim)) for each in reserved_for(claim)]
     return Cause(f"{ref_of(claim)} is being deleted{waits}", [claim, pods[:_USERS_MAX]], helps)
 
 

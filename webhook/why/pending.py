@@ -596,7 +596,7 @@ class _Pending:
 
     def _full(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         for claim in used:
-            if len(items(claim, "status", "reservedFor")) >= binding.CONSUMERS_MAX:
+            if binding.used_up([claim]):
                 most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
                 helps = ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",)
                 yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], helps)
@@ -837,7 +837,7 @@ class _Pending:
     def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
         claim = next(filter(allocation_of, needs.claims))
-        others = set(rejections.pods_of(claim)) - {name_of(self.pod)}
+        others = {*rejections.holder(self.scene.cluster, full_name_of(claim), 0)["pods"]} - {name_of(self.pod)}
         helps = (_NOT_SHARED,) if others and self._source(claim).kind == "ResourceClaim" else ()
         said = f"{ref_of(claim)} is allocated on {names}, {cause.text}"
         return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))

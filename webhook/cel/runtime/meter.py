@@ -17,7 +17,7 @@ MAX_BYTES: Final = 64 << 20
 """The bytes of texts, lists and maps that evaluations sharing a meter may build; cel-go has no such bound."""
 SHARE: Final = 100
 """The cost spent between two looks at the limits: some tens of microseconds."""
-_COST_OF_WORK: Final = 5
+COST_OF_WORK: Final = 5
 """The cost that is spent in the time of a unit of work."""
 TOO_DEEP: Final = "the values are nested too deeply"
 
@@ -50,7 +50,7 @@ def look(meter: Meter, left: int, mark: int) -> int:
     """
     if left < 0 or meter.bytes < 0:
         raise CostLimitExceededError(left=left)
-    work((SHARE + mark - left) // _COST_OF_WORK)
+    work((SHARE + mark - left) // COST_OF_WORK)
     return left - SHARE if left > SHARE else 0
 
 
