@@ -212,9 +212,17 @@ class Lacks:
         because = because or next(self._scene.rule("not-published", claim or {}), "")
         selecting = f"has {wish}, as the selector of {asked.who} wants"
         selecting = selecting if wish else f"matches the selector of {asked.who}"
-        total, of_class = asked.total("ofClass"), f"of class {asked.device_class}"
-        said = f"the only one {of_class} does not match" if total == 1 else f"none of {total} {of_class} matches"
+        total, of_class = self._counted(asked.total("ofClass")), f"of class {asked.device_class}"
+        said = (
+            f"the only one {of_class} does not match"
+            if total == "1"
+            else f"none {total and f'of {total} '}{of_class} matches"
+        )
         return Cause(f"no device {selecting}: {said}{because and f', as {brief(because)}'}", asked.about)
+
+    def _counted(self, devices: int) -> str:
+        """Write the number of devices on all nodes; nothing where several nodes may reach the same."""
+        return str(devices) if all(each.node_name for each in self._scene.catalog.slices) else ""
 
     # -- holders
 
@@ -234,7 +242,7 @@ class Lacks:
         is_lower = bool(pods) and all(priority(each, self._scene.inventory) < mine for each in pods)
         lower = "by pods of lower priority, " if is_lower else ""
         why = "; the scheduler does not preempt pods for devices" if is_lower else ""
-        all_ = "the only one is" if total == 1 else f"all {total} are"
+        all_ = "the only one is" if total == 1 else " ".join(filter(None, ["all", self._counted(total), "are"]))
         said = f"no {asked.what} is free for {asked.who}: {all_} held"
         if most or self._own:
             what = asked.what.replace("device", "devices", 1) if asked.wanted > 1 else asked.what
