@@ -88,7 +88,6 @@ def run(arguments: Namespace) -> int:
     SIGTERM is handled during start-up, too: a container's first process ignores signals that it does not handle.
     """
     before = signal.signal(signal.SIGTERM, _end)
-    install("objects")
     install("reviews")
     try:
         return _serve(arguments)

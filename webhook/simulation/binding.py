@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from webhook.inventory import Inventory
 from webhook.inventory.affinity import selects
-from webhook.inventory.claims import Consumer, Use, allocation_of, device_of, results_of
+from webhook.inventory.claims import Consumer, Use, allocation_of, device_of, reserved_for, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, text, texts
 from webhook.problem import aggregate
 from webhook.records import NamedTuple, Told
@@ -41,7 +41,7 @@ def refusal(claim: JSONObject, consumer: Consumer, release: Release, timestamp: 
     Args:
         timestamp: The time of allocation that the scheduler adds where it is missing; empty if it adds none.
     """
-    reserved = items(claim, "status", "reservedFor")
+    reserved = reserved_for(claim)
     complaints = []
     if timestamp and not text(allocation_of(claim), "allocationTimestamp"):
         value = _dumped(allocation_of(claim), timestamp)
@@ -59,7 +59,7 @@ def refusal(claim: JSONObject, consumer: Consumer, release: Release, timestamp: 
 
 def used_up(claims: Iterable[JSONObject]) -> str:
     """Name a claim that no further pod can use; empty if there is none."""
-    full = (each for each in claims if len(items(each, "status", "reservedFor")) >= CONSUMERS_MAX)
+    full = (each for each in claims if len(reserved_for(each)) >= CONSUMERS_MAX)
     names = (full_name_of(each) for each in full)
     return next((f"claim {each} is used by {CONSUMERS_MAX} pods, and no more can use it" for each in names), "")
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.allocation.demand import LIMIT
-from webhook.allocation.devices import taint_of
 from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
@@ -210,9 +209,17 @@ class Lacks:
         because = because or next(self._scene.rule("not-published", claim or {}), "")
         selecting = f"has {wish}, as the selector of {asked.who} wants"
         selecting = selecting if wish else f"matches the selector of {asked.who}"
-        total, of_class = asked.total("ofClass"), f"of class {asked.device_class}"
-        said = f"the only one {of_class} does not match" if total == 1 else f"none of {total} {of_class} matches"
+        total, of_class = self._counted(asked.total("ofClass")), f"of class {asked.device_class}"
+        said = (
+            f"the only one {of_class} does not match"
+            if total == "1"
+            else f"none {total and f'of {total} '}{of_class} matches"
+        )
         return Cause(f"no device {selecting}: {said}{because and f', as {brief(because)}'}", asked.about)
+
+    def _counted(self, devices: int) -> str:
+        """Write the number of devices on all nodes; nothing where several nodes may reach the same."""
+        return str(devices) if all(each.node_name for each in self._scene.catalog.slices) else ""
 
     # -- holders
 
@@ -232,7 +239,7 @@ class Lacks:
         is_lower = bool(pods) and all(priority(each, self._scene.inventory) < mine for each in pods)
         lower = "by pods of lower priority, " if is_lower else ""
         why = "; the scheduler does not preempt pods for devices" if is_lower else ""
-        all_ = "the only one is" if total == 1 else f"all {total} are"
+        all_ = "the only one is" if total == 1 else " ".join(filter(None, ["all", self._counted(total), "are"]))
         said = f"no {asked.what} is free for {asked.who}: {all_} held"
         if most or self._own:
             what = asked.what.replace("device", "devices", 1) if asked.wanted > 1 else asked.what
@@ -285,7 +292,7 @@ class Lacks:
             )
         catalog = self._scene.cluster.allocator.catalog
         devices_of = (device for each in catalog.slices for device in each.devices)
-        places = [str(each) for each in devices_of if any(taint_of(one) in taints for one in each.content.taints)]
+        places = [str(each) for each in devices_of if any(one in taints for one in each.content.taints)]
         if (evicted := self._evicted()) and places:
             said = (
                 f"the taint {written} of device {places[0]} evicted pod {evicted}, and keeps its successor "
@@ -577,7 +584,7 @@ class _Pending:
 
     def _full(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         for claim in used:
-            if len(items(claim, "status", "reservedFor")) >= binding.CONSUMERS_MAX:
+            if binding.used_up([claim]):
                 most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
                 helps = ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",)
                 yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], helps)
@@ -811,7 +818,7 @@ class _Pending:
     def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
         claim = next(filter(allocation_of, needs.claims))
-        others = set(rejections.pods_of(claim)) - {name_of(self.pod)}
+        others = {*rejections.holder(self.scene.cluster, full_name_of(claim), 0)["pods"]} - {name_of(self.pod)}
         helps = (_NOT_SHARED,) if others and self._source(claim).kind == "ResourceClaim" else ()
         said = f"{ref_of(claim)} is allocated on {names}, {cause.text}"
         return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))
