@@ -10,7 +10,17 @@ from webhook.api.templates import source
 from webhook.engine.manifests import review
 from webhook.hints.names import listed
 from webhook.inventory import controller_of, has_ended
-from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, reserved_for
+from webhook.inventory.claims import (
+    CLAIM_NAME,
+    MADE,
+    Blocked,
+    Use,
+    allocation_of,
+    claims_of,
+    devices_of,
+    reserved_for,
+    uid_of,
+)
 from webhook.inventory.podgroups import group_of
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
@@ -43,7 +53,7 @@ def blocking(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         return
     for use in found:
         if name_of(use.claim).endswith(MADE):
-            yield _uncreated(scene, pod, use)._replace(stage=NOT_CREATED)
+            yield (_unnamed(scene, pod, use) or _uncreated(scene, pod, use))._replace(stage=NOT_CREATED)
 
 
 def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Cause]:
@@ -122,6 +132,16 @@ def being_deleted(scene: Scene, claim: JSONObject) -> Cause:
 _IMMUTABLE: Final = (
     "field is immutable: opaque parameters are compared by their bytes, and those with spaces differ after a JSON patch"
 )
+
+
+def _unnamed(scene: Scene, pod: JSONObject, use: Use) -> Cause | None:
+    """Say that a claim has been made from its template, and the pod's status does not name it; None if it has not."""
+    own = (each for each in scene.inventory.all(_CLAIM) if text(controller_of(each), "uid") == uid_of(pod) != "")
+    of_entry = (each for each in own if text(each, "metadata", "annotations", CLAIM_NAME) == use.name)
+    claim = next((each for each in of_entry if not name_of(each).endswith(MADE)), None)
+    said = f"{ref_of(claim)} was made for claim {use.name}, and the pod's status does not name it yet" if claim else ""
+    help_ = "wait a moment: kube-controller-manager writes it there; if it stays so, see its log"
+    return Cause(said, [claim, pod], (help_,)) if claim else None
 
 
 def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
