@@ -78,7 +78,6 @@ class Wire(asyncio.Transport):
 
 def main() -> None:
     """Print the figures."""
-    install("objects")
     install("reviews")
     library = load(document.data for document in read([POLICIES]) if isinstance(document, Document))
     bodies = varied(reviews()["pods"])

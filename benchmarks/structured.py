@@ -1,4 +1,4 @@
-"""The time of judging alone, beside the walk for findings and json.loads: python -m benchmarks.structured."""
+"""The time of judging alone, beside json.loads: python -m benchmarks.structured."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.reviews import pod
 from benchmarks.timing import build, interleaved
 from webhook.api import judgement
-from webhook.optional import install
-from webhook.schema import CREATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEVICES = 128
 ATTRIBUTES = 32
-PLANNED_AFTER = 16
-"""How many objects are walked before a plan is made."""
 REQUESTS = 5
 ROUNDS = 60
 
@@ -62,7 +58,6 @@ def claim() -> dict[str, Any]:
 def measure(name: str, obj: dict[str, Any], times: int) -> None:
     """Print the time of judging one object, already decoded as in a webhook."""
     text = json.dumps(obj)
-    struct, _ = judgement.plan_of(obj["apiVersion"], obj["kind"], CREATE, None, None)
 
     def repeat(work: Callable[[], object]) -> Callable[[], None]:
         def run() -> None:
@@ -71,19 +66,15 @@ def measure(name: str, obj: dict[str, Any], times: int) -> None:
 
         return run
 
-    for _ in range(PLANNED_AFTER):
-        judgement.judge_admitted(obj)
-    works = (lambda: json.loads(text), lambda: struct.walk(obj), lambda: judgement.judge_admitted(obj))
-    loaded, walked, judged = (
+    works = (lambda: json.loads(text), lambda: judgement.judge_admitted(obj))
+    loaded, judged = (
         seconds / times * 1e6 for seconds in interleaved(*map(repeat, works), rounds=ROUNDS, clock=time.process_time)
     )
-    print(f"{name:22} {judged:7.1f} us, {judged / walked:.2f} of the walk of findings, {walked:7.1f}", end="")
-    print(f"   {judged / loaded:.2f} of json.loads, {loaded:7.1f}")
+    print(f"{name:22} {judged:7.1f} us, {judged / loaded:.2f} of json.loads, {loaded:7.1f}")
 
 
 def main() -> None:
     """Print the figures."""
-    install("objects")
     print(build())
     measure("pod of 5 KB", pod(5000), 200)
     measure("claim with 5 requests", claim(), 200)

@@ -19,8 +19,8 @@ from webhook.documents import Document, read
 from webhook.optional import install
 from webhook.policy.load import load
 
-PLANNED_AFTER = 16
-"""How many objects are walked before a plan is made."""
+OFTEN = 17
+"""How often an answer is given before it is looked at: functions of policies are made by then."""
 ROOT = Path(__file__).parent.parent
 OURS = str(ROOT / "webhook")
 SIMULATE = ROOT / "examples" / "simulate"
@@ -33,8 +33,8 @@ spec: {devices: {requests: [{name: gpu, exactly: {deviceClass: gpu.example.com}}
 
 
 def traced(run: Callable[[], object]) -> tuple[int, int]:
-    """Return the files of draguard that a run enters, and its calls into another file, after as many as make a plan."""
-    for _ in range(PLANNED_AFTER + 1):
+    """Return the files of draguard that a run enters, and its calls into another file, once it was made often."""
+    for _ in range(OFTEN):
         run()
     files: set[str] = set()
     calls = 0
@@ -74,7 +74,6 @@ def review(asked: dict[str, object]) -> Callable[[], object]:
 
 def print_traces() -> None:
     """Print a line for each answer."""
-    install("objects")
     install("reviews")
     usual = request()
     wrong = copy.deepcopy(usual)

@@ -24,7 +24,7 @@ if sys.dont_write_bytecode:  # compiling all modules, with their asserts rewritt
 import webhook  # noqa: E402, F401 - it sets Python's limits; hypothesis insists that no test changes them midway
 from webhook.optional import install  # noqa: E402 - as above
 
-for each in ("documents", "objects", "reviews"):
+for each in ("documents", "reviews"):
     install(each)
 
 # A shell ignores SIGINT in what it starts in the background, and processes inherit that; tests send that signal.

@@ -76,7 +76,6 @@ def validate(
     from webhook.optional import install
 
     install("documents")
-    install("objects")
 
     _check_settings(kubernetes, feature_gates)
     arguments.check_string("subresource", subresource)

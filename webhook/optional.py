@@ -14,8 +14,7 @@ def install(part: str) -> None:
     """Install a part of it.
 
     Args:
-        part: ``documents``, which reads simple ones, ``objects``, which answers for objects that are judged, or
-            ``reviews``, which answers requests.
+        part: ``documents`` or ``reviews``, whichever is read.
     """
     if os.environ.get("DRAGUARD_FAST") == "0":
         return

@@ -78,6 +78,16 @@ class TestAsked:
         done = draguard("why", *arguments, "--cluster", CLUSTER, "--cluster", tmp_path / "pod.json")
         assert done.out.startswith("ml/raycluster/ray: pod worker: ") is is_there, done
 
+    def test_of_many_parts_only_the_first_are_shown(self) -> None:
+        owner = {"kind": "JobSet", "name": "train", "uid": "set", "controller": True}
+        jobs = [made("Job", f"train-{n}", "ml", version="batch/v1", spec={"suspend": True}) for n in range(100)]
+        for job in jobs:
+            job["metadata"]["ownerReferences"] = [owner]
+        stored = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*jobs, made("Pod", "p", "ml", spec={})]})
+        done = draguard("why", "ml/jobset/train", "--cluster", "-", stdin=stored.encode())
+        assert done.out.count("and 79 more (--output json has all)") == 1
+        assert len(done.out.splitlines()) < 50
+
     def test_an_owner_without_a_kind_is_none(self, tmp_path: Path) -> None:
         metadata = {"name": "worker", "namespace": "ml", "ownerReferences": [{"name": "ray"}]}
         (tmp_path / "pod.json").write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}))
@@ -169,6 +179,14 @@ class TestOutput:
         stored = json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod, claim]}).encode()
         done = draguard("why", "p", "-n", "ml", "--cluster", "-", stdin=stored)
         assert done.out.startswith("ml/p: ResourceClaim ml/c cannot be decoded\n")
+
+    def test_a_job_without_a_template_waits_for_kueue(self) -> None:
+        job = made("Job", "train", "ml", version="batch/v1", spec={"suspend": True, "template": "x"})
+        job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "gpus"}
+        stored = json.dumps({"apiVersion": "v1", "kind": "List", "items": [job, made("Node", "n", status={})]}).encode()
+        done = draguard("why", "job/train", "-n", "ml", "--cluster", "-", stdin=stored)
+        waits = "is suspended (spec.suspend): Kueue has not admitted it, in queue gpus"
+        assert done.out.startswith(f"ml/job/train: {waits}\n")
 
     def test_a_pod_that_is_gone_is_known_by_its_events(self, tmp_path: Path) -> None:
         about = {"kind": "Pod", "namespace": "ml", "name": "old", "uid": "gone"}

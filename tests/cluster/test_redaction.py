@@ -200,3 +200,6 @@ def test_that_an_interface_is_in_its_pod_stays_and_its_addresses_do_not() -> Non
     devices = [{"driver": "dra.net", "pool": "n", "device": "d", "networkData": data}]
     (claim,) = redacted({"kind": "ResourceClaim", "metadata": {"name": "c"}, "status": {"devices": devices}})
     assert claim["status"]["devices"][0]["networkData"] == {}
+    device = {"name": "d", "attributes": {"interfaceName": {"string": "eth7"}}}
+    (slice_,) = redacted({"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": {"devices": [device]}})
+    assert slice_["spec"]["devices"][0]["attributes"].keys() == {"interfaceName"}, "selectors may read it"

@@ -119,6 +119,53 @@ def test_a_malformed_constant_is_found_wherever_it_stands(made: str, hint: str |
     assert [each.hint for each in listed if each.rule == "impossible-constant"] == ([] if hint is None else [hint])
 
 
+@each_row(
+    ("comparison", "is_found"),
+    ("object.metadata.labels.memory <= '4Gi'", True),
+    ("'1.2.3' > object.metadata.labels.version", True),
+    ("object.metadata.name < 'm'", False),
+    ("object.metadata.labels.memory == '4Gi'", False),
+    ("object.spec.priority > 4", False),
+)
+def test_amounts_and_versions_that_are_ordered_as_texts_are_found(comparison: str, *, is_found: bool) -> None:
+    listed = problems(f"object.metadata.?labels.hasValue() && {comparison}")
+    assert [each.rule for each in listed if each.rule == "order-of-texts"] == ["order-of-texts"] * is_found
+
+
+@each_row(
+    ("comparison", "hint"),
+    ("c.resources.limits['nvidia.com/gpu'] == 1", 'did you mean "1"?'),
+    ("'1000m' != c.resources.requests.cpu", 'did you mean "1"?'),
+    ("c.resources.limits.memory == '1024Mi'", 'did you mean "1Gi"?'),
+    ("c.resources.limits.memory == '1Gi'", ""),
+    ("c.resources.limits[?'nvidia.com/gpu'].orValue(0) == 0", ""),
+    ("c.resources.limits.cpu == 'none'", ""),
+)
+def test_an_amount_that_is_never_written_so_is_found(comparison: str, hint: str) -> None:
+    asked = f"object.spec.containers.all(c, has(c.resources.limits) && {comparison})"
+    for rules, is_found in ((PODS, True), (rule("models", group="example.com"), False)):
+        listed = problems(asked, rules=[rules])
+        assert [each.hint for each in listed if each.rule == "impossible-value"] == [hint] * bool(hint and is_found)
+
+
+@each_row(
+    ("narrowed", "is_found"),
+    (rule("deployments", group="apps"), True),
+    (PODS | {"operations": ["DELETE"]}, True),
+    (PODS | {"resources": ["pods/exec"]}, True),
+    (PODS | {"apiVersions": ["v2"], "scope": "Namespaced"}, False),
+    ({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}, False),
+)
+def test_a_binding_for_what_its_policy_does_not_match_is_found(narrowed: dict[str, Any], *, is_found: bool) -> None:
+    created = PODS | {"operations": ["CREATE"]}
+    stated = policy(validations=[{"expression": "has(object.spec)"}], rules=[created])
+    for kept in ([], [created]):
+        narrowing = binding(matchResources={"resourceRules": [*kept, narrowed]})
+        listed = [each.problem for each in check_policies([stated, narrowing]).findings]
+        place = f"spec.matchResources.resourceRules[{len(kept)}]"
+        assert [(each.rule, each.field) for each in listed] == [("unmatched-rule", place)] * is_found
+
+
 @each_row("operand", "object.kind == '{}'", "ip('{}').family() == 4")
 def test_the_faults_of_one_expression_are_told_up_to_a_number(operand: str) -> None:
     listed = Counter(each.rule for each in problems(" || ".join(operand.format(f"x{at}") for at in range(200))))

@@ -274,6 +274,18 @@ def test_many_groups_of_many_cliques_take_no_longer_than_both() -> None:
     assert steps_for(300) < 12 * steps_for(30)
 
 
+def test_a_patch_of_a_workflow_is_read_once_for_all_its_templates() -> None:
+    def steps_for(number: int) -> int:
+        patch = dump([{"containers": [{"name": f"c{each}", "image": "a"} for each in range(300)]}])
+        templates = [{"name": f"t{each}", "container": {"image": "a"}} for each in range(number)]
+        with counting() as steps:
+            made = list(pods_in(user("argoproj.io Workflow", {"podSpecPatch": patch, "templates": templates})))
+        assert len(made) == number
+        return steps()
+
+    assert steps_for(20) < 2 * steps_for(1)
+
+
 def test_objects_are_found_with_their_paths_the_last_one_first() -> None:
     value = {"a": [{"b": {}}, 1, [{}]], "c": {"d": "e"}}
     found = [(), ("c",), ("a", 2, 0), ("a", 0), ("a", 0, "b")]

@@ -20,7 +20,7 @@ import msgspec
 from webhook.admission.decisions import ReviewOptions, decide
 from webhook.admission.enforcement import AUDIT, DENY, MODES, WARN, Enforcement, Mode
 from webhook.admission.record import MALFORMED, Call, Endpoint, Record
-from webhook.admission.requests import API_VERSION, MalformedReviewError, checked, parse, parse_head, read, request_in
+from webhook.admission.requests import API_VERSION, MalformedReviewError, checked, parse, parse_head, read
 from webhook.admission.responses import as_review
 
 __all__ = [
@@ -65,20 +65,15 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
     Raises:
         BudgetExceededError: The call is inline, and too much work for that; nothing else is ever raised.
     """
-    first = options.first
-    if first and (admitted := first.answer(body, call)):
-        response, record = admitted
-        return Answer(200, as_review(record.uid, response), "application/json", record)
+    is_late = call.is_late
     try:
         # The event loop answers late requests; large ones must not hold it up.
-        request = request_in(parse_head(body) if call.is_late else parse(body))
+        request = parse_head(body) if is_late else parse(body)
     except MalformedReviewError as error:
         record = Record(call.endpoint, MALFORMED, message=str(error))
         return Answer(400, f"{error}\n".encode(errors="replace"), "text/plain; charset=utf-8", record)
     record = Record(call.endpoint, request=request)
-    response = decide(request, call, options, record)
-    if first:
-        first.learn(body, record)
+    response = decide(request, call, options, record, is_late=is_late)
     return Answer(200, as_review(request["uid"], response), "application/json", record)
 
 
@@ -92,6 +87,6 @@ def review(review: Any, endpoint: Endpoint, options: ReviewOptions) -> dict[str,
     Raises:
         MalformedReviewError: The value is not an AdmissionReview with a request.
     """
-    request = request_in(checked(review))
+    request = checked(review)
     response = decide(request, Call(endpoint), options, Record(endpoint))
     return {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": {"uid": request["uid"], **response}}

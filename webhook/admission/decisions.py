@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
 
 from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, Mode, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Call, Endpoint, Record, RecordedFinding
@@ -39,17 +39,8 @@ if TYPE_CHECKING:
 
     Response = dict[str, Any]
 
-    class Admitter(Protocol):
-        """Reads the bodies of requests, and answers those that it is certain to admit."""
-
-        def answer(self, body: bytes, call: Call) -> tuple[Response, Record] | None:
-            """Return the response to a request that is admitted, and its record; None if it is not known."""
-
-        def learn(self, body: bytes, record: Record) -> None:
-            """Note a request that was answered in another way."""
-
-        def passes(self, endpoint: Endpoint, request: Mapping[str, Any]) -> tuple[int, Sequence[str]] | None:
-            """Tell that no policy refuses or changes anything: the cost, and the assumptions; None if not known."""
+    Passes = Callable[[Mapping[str, Any]], tuple[int, Sequence[str]] | None]
+    """Tells that no policy refuses or changes a request: the cost, and the assumptions; None if it does not know."""
 
 
 _log = logging.getLogger(__name__)
@@ -79,25 +70,28 @@ class ReviewOptions:
     feature_gates: Mapping[str, bool] | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
     surroundings: Surroundings | None = None
-    read_first: ClassVar[Callable[[ReviewOptions], Admitter] | None] = None
-    """Makes the admitter."""
+    passing: ClassVar[Callable[[PolicySet, Endpoint], Passes] | None] = None
+    """Makes what is asked about the policies of an endpoint before they are evaluated."""
 
     @cached_property
-    def first(self) -> Admitter | None:
-        """The admitter, which looks at requests before they are decided; None without one."""
-        make = type(self).read_first
-        return make(self) if make else None
+    def passes(self) -> Mapping[Endpoint, Passes]:
+        """What is asked first, by endpoint."""
+        make, policies = type(self).passing, self.policies
+        return {each: make(policies, each) for each in get_args(Endpoint)} if make and policies is not None else {}
 
 
-def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, record: Record) -> Response:
+def decide(
+    request: Mapping[str, Any], call: Call, options: ReviewOptions, record: Record, *, is_late: bool = False
+) -> Response:
     """Decide about a request.
 
     This is the only place that turns errors into the decision of the failure policy.
 
     Args:
         request: The request of an AdmissionReview.
-        call: How the webhook was called; after its deadline the failure policy decides at once.
+        call: How the webhook was called.
         record: Receives the decision and its reasons.
+        is_late: Whether its deadline has passed, so that the failure policy decides at once.
 
     Raises:
         BudgetExceededError: The call is inline, and too much work for that; nothing else is ever raised.
@@ -106,7 +100,7 @@ def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, recor
         if options.enforcement.exempts(request):
             record.decision = EXEMPT
             return {"allowed": True}
-        if call.is_late:
+        if is_late:
             raise TimeoutError  # noqa: TRY301 - handled like all other errors
         before = enter(Budget(INLINE if call.is_inline else REVIEW, call.deadline))
         try:
@@ -202,8 +196,8 @@ def _validated(case: _Case) -> Response:
 
 def _passed(case: _Case) -> tuple[int, Sequence[str]] | None:
     """Return the cost and the assumptions of policies that do nothing; None if they must be evaluated."""
-    first = case.options.first
-    return first.passes(case.record.endpoint, case.request) if first else None
+    passes = case.options.passes.get(case.record.endpoint)
+    return passes(case.request) if passes else None
 
 
 def _evaluator(case: _Case, policies: PolicySet) -> Evaluator:

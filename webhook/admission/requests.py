@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from math import isinf
 from typing import Any
 
@@ -90,8 +91,14 @@ class MalformedReviewError(ValueError):
     """The body is not an AdmissionReview; the text explains why."""
 
 
-def parse(body: bytes) -> Any:
-    """Read an AdmissionReview, whose request has fields of the types of Go's.
+class First:
+    """The hook that reads AdmissionReviews first: what :func:`read` returns, or None if it does not know."""
+
+    read: Callable[[bytes], Any] | None = None
+
+
+def parse(body: bytes) -> dict[str, Any]:
+    """Return the request of an AdmissionReview; its fields are of the types of Go's.
 
     Args:
         body: The JSON, in UTF-8.
@@ -99,7 +106,8 @@ def parse(body: bytes) -> Any:
     Raises:
         MalformedReviewError: It is not JSON as the API server writes it, or not such an AdmissionReview.
     """
-    return checked(read(body))
+    review = First.read(body) if First.read else None
+    return checked(read(body) if review is None else review)
 
 
 def read(body: bytes) -> Any:
@@ -121,8 +129,8 @@ def read(body: bytes) -> Any:
     raise MalformedReviewError(f"the request {fault}")
 
 
-def parse_head(body: bytes) -> Any:
-    """Read the identifying fields of an AdmissionReview, and skip its objects to save time and memory.
+def parse_head(body: bytes) -> dict[str, Any]:
+    """Return the identifying fields of such a request, and skip its objects to save time and memory.
 
     Args:
         body: The JSON, in UTF-8.
@@ -131,9 +139,10 @@ def parse_head(body: bytes) -> Any:
         MalformedReviewError: It is not JSON, or not as API servers write it, or the user's groups are too long.
     """
     try:
-        return msgspec.to_builtins(_decode_head(body), enc_hook=_groups)
+        review = msgspec.to_builtins(_decode_head(body), enc_hook=_groups)
     except (ValueError, RecursionError) as error:
         raise MalformedReviewError(f"the request cannot be read: {error}") from error
+    return _answerable(_request_of(review))
 
 
 def _groups(written: Any) -> Any:
@@ -163,30 +172,22 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def checked(review: Any) -> Any:
-    """Return an AdmissionReview whose request has fields of the types of Go's.
-
-    Raises:
-        MalformedReviewError: The value is not such an AdmissionReview.
-    """
-    try:
-        msgspec.convert(_request_of(review), AdmissionRequest)
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of half a surrogate pair
-        fault = str(error).replace("$.", "request.")
-        raise MalformedReviewError(f"the AdmissionReview cannot be decoded: {fault}") from error
-    return review
-
-
-def request_in(review: Any) -> dict[str, Any]:
-    """Return the request of an AdmissionReview.
-
-    Args:
-        review: The AdmissionReview, as read or checked.
+def checked(review: Any) -> dict[str, Any]:
+    """Return the request of an AdmissionReview, as :func:`parse` does.
 
     Raises:
         MalformedReviewError: The value is not an AdmissionReview, or its request cannot be answered.
     """
     request = _request_of(review)
+    try:
+        msgspec.convert(request, AdmissionRequest)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of half a surrogate pair
+        fault = str(error).replace("$.", "request.")
+        raise MalformedReviewError(f"the AdmissionReview cannot be decoded: {fault}") from error
+    return _answerable(request)
+
+
+def _answerable(request: dict[str, Any]) -> dict[str, Any]:
     uid, operation = request.get("uid"), request.get("operation")
     if not uid:
         raise MalformedReviewError("the AdmissionReview's request has no uid")

@@ -19,7 +19,7 @@ from webhook.allocation.pools import (
     full_name,
     unusable_elsewhere,
 )
-from webhook.allocation.search import GIVEN_UP, UPSTREAM_NANOS, Outcome, Pick, Search, leaves_traces, nanos, snapshot
+from webhook.allocation.search import Outcome, Pick, Search, leaves_traces, snapshot
 from webhook.allocation.selecting import Fault, SelectorFault, Selectors
 from webhook.arguments import check_mapping, check_objects
 from webhook.objects import JSONObject
@@ -203,7 +203,7 @@ class Answer:
         """``node`` if only this node is ruled out, ``abort`` if the scheduler gives up on the pod; None if no error."""
         self.steps = outcome.steps
         """The number of steps that upstream's search takes; 0 if the attempt ends before it."""
-        self.timed_out = complaint is GIVEN_UP or nanos(outcome.steps, outcome.visits) > UPSTREAM_NANOS
+        self.timed_out = outcome.timed_out
         """Whether upstream would search longer than ten seconds, and give up on the pod; true if draguard gave up."""
         self.depends_on_order = depends_on_order(
             attempt.demand, view, attempt.allocator.catalog, has_devices=outcome.picks is not None
@@ -227,6 +227,12 @@ class Answer:
             made.append(allocation(claim, asks, picks, self._view, shares=shares))
             shares += sum(pick.take is not None for pick in picks)
         return made
+
+    @property
+    def alternatives(self) -> list[int]:
+        """The places of the alternatives that have devices, one of each request that has alternatives."""
+        asks = dict.fromkeys(pick.ask for picks in self._picks or () for pick in picks)
+        return [ask.alternative for ask in asks if ask.parent is not None]
 
     @property
     def devices(self) -> list[list[tuple[str, str, str, str]]]:

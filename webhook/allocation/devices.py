@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import chain, count, product, repeat
+from itertools import count, product, repeat
 from sys import intern
 from typing import Any, Final, TypeVar
 
@@ -95,7 +95,7 @@ class Content(Record):
     capacity_index: int
     capacity: Mapping[str, JSONObject]
     others: JSONObject
-    taints: tuple[JSONObject, ...]
+    taints: tuple[Taint, ...]
     is_shared: bool
     consumes: Counters
     _is_plain: bool | None = unset(None)
@@ -231,6 +231,11 @@ def taint_of(taint: JSONObject) -> Taint:
     return Taint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
 
 
+def blocking(taints: Iterable[JSONObject]) -> list[Taint]:
+    """Return the taints that keep pods away."""
+    return [each for each in map(taint_of, taints) if each.effect in {"NoSchedule", "NoExecute"}]
+
+
 class Tolerations:
     """Tolerations, and the set of what they cover: a pod may have as many of them as nodes have taints.
 
@@ -336,9 +341,9 @@ class Catalog:
         """Return a number for a value; equal values have the same number."""
         return self._known_parts.setdefault(parts, len(self._known_parts))
 
-    def for_node(self, node: str) -> Iterator[Slice]:
-        """Yield the slices that may serve a node."""
-        return chain.from_iterable(self.by_node.get(name, ()) for name in dict.fromkeys((node, "")))
+    def for_node(self, node: str) -> list[Slice]:
+        """Return the slices that may serve a node."""
+        return [each for name in dict.fromkeys((node, "")) for each in self.by_node.get(name, ())]
 
     def drivers_of(self, pool: str) -> Collection[str]:
         """Return the drivers that have counters in pools of a name."""
@@ -375,7 +380,7 @@ class Catalog:
                     place,
                     capacity,
                     others=others,
-                    taints=tuple(taint for taint in taints if taint.get("effect") in {"NoSchedule", "NoExecute"}),
+                    taints=tuple(blocking(taints)),
                     is_shared=others.get("allowMultipleAllocations") is True,
                     consumes=consumption(others) if others.get("consumesCounters") else _NOTHING,
                 )

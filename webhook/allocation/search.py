@@ -647,7 +647,7 @@ EXCEEDED: Final = 2
 
 MOST_VISITS: Final = 1_000_000
 """The number of devices looked at before the search gives up: some seconds."""
-UPSTREAM_NANOS: Final = 10_000_000_000
+_UPSTREAM_NANOS: Final = 10_000_000_000
 """How long the scheduler searches on a node before it gives up on the pod (DRA's filter timeout)."""
 _STEP_NANOS: Final = 700
 _VISIT_NANOS: Final = 400
@@ -671,20 +671,15 @@ class Outcome(NamedTuple):
         picks: The devices by claim; None if nothing fits.
         chosen: The alternatives chosen, by the position of their request among all.
         steps: The number of calls of ``allocateOne`` that upstream needs.
-        visits: The number of devices that upstream looks at.
+        timed_out: Whether upstream would give up, as it searches longer than it may; true if draguard gave up.
         complaint: The error that ends it; None if it ends without one.
     """
 
     picks: tuple[tuple[Pick, ...], ...] | None = None
     chosen: Mapping[int, int] = {}
     steps: int = 0
-    visits: int = 0
+    timed_out: bool = False
     complaint: Complaint | None = None
-
-
-def nanos(steps: int, visits: int) -> int:
-    """Estimate the time that upstream needs for a search; there may be 10**300 visits."""
-    return steps * _STEP_NANOS + visits * _VISIT_NANOS
 
 
 class Search:
@@ -716,7 +711,11 @@ class Search:
                 picks = tuple(map(tuple, self._state.picks))
         except Stop as stop:
             complaint = stop.complaint
-        return Outcome(picks, self._chosen, self._steps, self._visits, complaint)
+        return Outcome(picks, self._chosen, self._steps, complaint is GIVEN_UP or self._is_late(), complaint)
+
+    def _is_late(self) -> bool:
+        """Estimate whether upstream needs longer for the search than it may; there may be 10**300 visits."""
+        return self._steps * _STEP_NANOS + self._visits * _VISIT_NANOS > _UPSTREAM_NANOS
 
     def _check(self) -> None:
         """Check the claims before the search (``validateDeviceRequest``), and find all devices for those that want all.
@@ -777,7 +776,7 @@ class Search:
         """
         taken = [self._allocate_one(at)]
         code: int | None = None
-        while taken and nanos(self._steps, self._visits) <= UPSTREAM_NANOS:
+        while taken and not self._is_late():
             try:
                 following = taken[-1].send(code)
             except StopIteration as end:

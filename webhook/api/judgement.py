@@ -166,7 +166,7 @@ def judge_admitted(
         return []
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, older = plan_of(version, name, operation, kubernetes, stated)
+    struct, older = _plan_admitted(version, name, operation, kubernetes, stated)
     if decodes_only:
         struct = struct.decoding
     misfits, problems = _walked(struct, obj, old)
@@ -177,7 +177,7 @@ def judge_admitted(
 
 
 @lru_cache(maxsize=512)
-def plan_of(
+def _plan_admitted(
     api_version: str, kind: str, operation: str, kubernetes: str | None, feature_gates: Gates | None
 ) -> tuple[CompiledStruct, Iterable[Release]]:
     """Return the plan that judges admitted objects of a kind, and older releases that may know other fields."""
@@ -269,7 +269,7 @@ def _new(
     struct: CompiledStruct, obj: dict[str, Any], dropped: Sequence[Misfit], problems: Sequence[Problem]
 ) -> list[Problem]:
     """Judge the creation of a decodable object."""
-    found = namespace_refusals(struct, obj)
+    found = _namespace_refusals(struct, obj)
     if dropped:
         found = [*warnings.gates_off(dropped, obj, struct.target), *found]
         obj = _without(obj, dropped)
@@ -366,7 +366,7 @@ def _less(value: Any, path: Sequence[str | int], leaves: Mapping[str, Any]) -> A
     return {**leaves, **copy}
 
 
-def namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
+def _namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     """Find a namespace that cannot exist, as NamespaceLifecycle does before validation."""
     namespace = (obj.get("metadata") or {}).get("namespace")
     type_: Any = struct.type

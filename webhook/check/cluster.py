@@ -14,7 +14,6 @@ from webhook.documents.source import Source
 from webhook.findings import UNREADABLE, Finding, found, guarded, readable
 from webhook.inventory import KINDS, Inventory, MalformedError
 from webhook.objects import DEFINITION
-from webhook.optional import install
 from webhook.problem import ERROR, Path, Problem
 from webhook.report.model import Report
 
@@ -43,7 +42,6 @@ def read_cluster(
 
     Of a claim that cannot be decoded, only the devices that it holds are known.
     """
-    install("objects")
     inventory = Inventory()
     inventory.context = context_of(sources)
     for document in cluster_documents(

@@ -518,7 +518,6 @@ def judged(
         UsageError: Options do not fit together, or do not fit the manifests.
     """
     install("documents")
-    install("objects")
     manifests, versions = manifests or Manifests(arguments), kubernetes_versions(arguments)
     _check_together(arguments, manifests.paths, versions)
     suppressed = suppressions(arguments, manifests.paths)

@@ -408,10 +408,9 @@ class References:
         """Look up the references of a manifest; return problems with their places in it."""
         is_own = find(given.obj.get("apiVersion"), given.obj.get("kind")) is not None
         namespaces = ("",) if is_own else self._namespaces(given.obj)
-        first, *others = (self._found_in(each, given, context) for each in namespaces)
-        problems, skipped = [*first.problems], first.skipped
-        for other in others:
-            problems += (each for each in other.problems if each not in problems)
+        found_in = [self._found_in(each, given, context) for each in namespaces]
+        problems = list(dict.fromkeys(each for one in found_in for each in one.problems))
+        skipped = found_in[0].skipped
         if not is_own:
             problems += self._templates.lost(given.obj)
         if given.errors:

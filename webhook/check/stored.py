@@ -11,7 +11,6 @@ from webhook.check.cluster import cluster_documents, context_of, malformed, not_
 from webhook.check.target import kubernetes, settings_of
 from webhook.drivers.files import option_profiles
 from webhook.inventory import MalformedError
-from webhook.optional import install
 from webhook.report.model import Report
 from webhook.scan.stored import KINDS_READ, Stored
 from webhook.simulation import Settings
@@ -33,7 +32,6 @@ def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], N
     """
     if not arguments.cluster:
         raise UsageError(not_found("objects", ()))
-    install("objects")
     stated = kubernetes(arguments)  # before the cluster is read, which takes long
     cluster = Stored(option_profiles(getattr(arguments, "driver_profile", ())))
     cluster.inventory.context = context_of(arguments.cluster)

@@ -15,7 +15,6 @@ from webhook.admission import MalformedReviewError, ReviewOptions
 from webhook.check.reviews import options
 from webhook.cli.console import print_error, some_paths, tell
 from webhook.documents import STDIN, STDIN_NAME
-from webhook.optional import install
 from webhook.report.text import as_json
 from webhook.usage import UsageError
 
@@ -25,7 +24,6 @@ _EMPTY = "no AdmissionReview is there: did the command that writes it fail? --al
 
 def run(arguments: Namespace) -> int:
     """Answer every review on a line of its own; report input that is not a review."""
-    install("objects")
     answering = options(arguments, print_error, tell)
     code = 0
     for path in some_paths(arguments, "name files with AdmissionReviews, or pipe them in"):

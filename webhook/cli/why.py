@@ -32,6 +32,8 @@ from webhook.usage import UsageError, naming
 from webhook.why import Scene, explain, gone, subject_of
 
 _HELPS_MAX: Final = 5
+_OTHERS_MAX: Final = 20
+_MORE: Final = "and {} more (--output json has all)"
 _FORMS: Final = "[NAMESPACE/]NAME of a pod or KIND/NAME"
 
 
@@ -214,12 +216,12 @@ def _text(answer: JSONObject, *, color: bool) -> Iterator[str]:
     yield f"{subject}: {colored(why, '1;32' if answer['isWell'] else '1;31') if color else why}"
     if helps := answer["helps"]:
         yield f"  {colored('what would help:', '1;36') if color else 'what would help:'}"
-        yield from (f"    {each}" for each in some_of(helps, _HELPS_MAX, "and {} more (--output json has all)"))
+        yield from (f"    {each}" for each in some_of(helps, _HELPS_MAX, _MORE))
     if others := answer["others"]:
         yield "  also:"
-        yield from (f"    {each.removeprefix(f'{subject}: ')}" for each in others)
+        yield from (f"    {each.removeprefix(f'{subject}: ')}" for each in some_of(others, _OTHERS_MAX, _MORE))
     yield "  evidence:"
-    yield from (f"    {_evidence(each)}" for each in answer["evidence"])
+    yield from (f"    {each}" for each in some_of([*map(_evidence, answer["evidence"])], _OTHERS_MAX, _MORE))
     yield f"explained as Kubernetes {answer['kubernetes']}"
 
 

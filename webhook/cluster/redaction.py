@@ -23,7 +23,7 @@ _DROPPED: Final = frozenset(
         *("bootID", "containerID", "imageID", "podIP", "podIPs", "hostIP", "hostIPs", "providerID", "podCIDR"),
         *("podCIDRs", "volumesAttached", "volumesInUse", "images", "manager", "workingDir", "projected"),
         *("subPath", "subPathExpr", "terminationMessagePath", "securityContext", "reportingInstance", "osImage"),
-        *("kernelVersion", "resourceNames", "caBundle", "interfaceName", "ips", "hardwareAddress"),
+        *("kernelVersion", "resourceNames", "caBundle"),
     )
 )
 """Fields on which no answer about devices depends."""
@@ -263,7 +263,7 @@ class Redaction:
             return {}
         if name in _SOURCES and isinstance(value, dict) and "name" in around:
             return {"driver": value["driver"]} if "driver" in value else {}
-        if name == "data" and "device" in around:
+        if name in {"data", "networkData"} and "device" in around:
             return {}
         if name == "message" and isinstance(value, str) and {"exitCode", "phase"}.intersection(around):
             value = self._known(value)

@@ -190,7 +190,7 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
         if pods.is_of_job and value_at(pods.manifest, (*_SPEC, "restartPolicy")):
             found += _of_job(pods.manifest, judged)
         problems += (pods.seen(problem) for problem in found if problem.path[:1] == ("template",))
-    return problems
+    return list(dict.fromkeys(problems))  # several pods may have the same claims
 
 
 _SPEC: Final = ("template", "spec")

@@ -16,7 +16,6 @@ from webhook.cel.runtime.meter import Meter
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
-from webhook.fast.extents import Extent, extend
 from webhook.records import NamedTuple
 
 _VARIABLES: Final = "variables"
@@ -75,20 +74,6 @@ class Joint(NamedTuple):
         programs = chain(self.conditions, self.variables.values(), self.checks)
         evaluate: Evaluate = compiled([each.analysis for each in programs], lambda: JointGenerator(self))
         return evaluate
-
-    def extend(self, extent: Extent, variable: str) -> None:
-        """Add to an extent what the evaluation reads of a variable.
-
-        Args:
-            extent: The extent of the variable.
-            variable: The variable's name.
-
-        Raises:
-            BudgetExceededError: That was more work than the budget in force allows.
-            RecursionError: An expression is nested too deeply.
-        """
-        roots = [each.analysis.checked.root for each in (*self.conditions, *self.checks)]
-        extend(extent, variable, roots, {name: each.analysis.checked.root for name, each in self.variables.items()})
 
 
 class JointGenerator(Generator):

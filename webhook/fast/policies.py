@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec.json import encode
-
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, check_deadline, current, limited
 from webhook.cel.environment import Program
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
-from webhook.cel.runtime.meter import Meter, look
-from webhook.fast.extents import Extent
+from webhook.cel.runtime.meter import COST_OF_WORK, SHARE, Meter
 from webhook.fast.joint import Joint
 from webhook.objects import JSONObject, text
 from webhook.policy.evaluation.policyset import Hook, Matched, PolicySet, keep
@@ -35,10 +32,6 @@ LIMIT: Final = 300_000
 OFTEN: Final = 16
 """How often a policy is evaluated before its function is made, which takes longer than a few evaluations."""
 
-_LONGEST: Final = 4096
-"""The most bytes of what policies read of a request that is remembered."""
-_MOST: Final = 1024
-"""The most such requests."""
 _EXPRESSION_LIMIT: Final = CALL_LIMIT + STEP
 _SKIPPED_CONDITIONS: Final = (MATCH_CONDITIONS_LIMIT - LIMIT) // _EXPRESSION_LIMIT
 """How many match conditions may be skipped once one is false, as they could not exceed the cost limit of all."""
@@ -78,14 +71,6 @@ class Quick:
                 self.evaluate = self.joint.compiled()
         except (CostLimitExceededError, RecursionError):
             pass
-
-    def extend(self, extent: Extent, variable: str) -> None:
-        """Add to an extent what the evaluation reads of a variable; all of it if that cannot be told."""
-        try:
-            with limited(Budget(DOCUMENT, is_offline=True)):
-                self.joint.extend(extent, variable)
-        except (BudgetExceededError, RecursionError):
-            extent.whole = True
 
     def _not_yet(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Any], /) -> tuple[int, int, bool]:
         self._missing -= 1
@@ -142,7 +127,7 @@ class _Steps:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class _Place:
     """Requests to which the same policies may apply; a place equals itself alone, as keys of caches are long otherwise.
 
     Args:
@@ -157,11 +142,6 @@ class Place:
     by_namespace: bool
     kind: tuple[str, str]
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether the place and namespace of a request tell how its policies are evaluated quickly."""
-        return self.plan is not None and (self.steps is not None or self.by_namespace)
-
 
 class QuickPolicies:
     """Evaluates all policies of a kind quickly, if each has a quick evaluation.
@@ -174,11 +154,8 @@ class QuickPolicies:
         self._policies, self._kind = policies, kind
         self._changes = kind == MUTATING
         self._quick: dict[Hook, Quick | None] = {}
-        self._places: dict[Any, Place] = {}
-        self._in_namespaces: dict[tuple[Place, str], _Steps | None] = {}
-        self._passed: dict[tuple[_Steps, bytes], int] = {}
-        """What policies have read of requests that they let pass, and the cost of that: they must read no more of the
-        object and of the request than that, else one request gets the verdict on another."""
+        self._places: dict[Any, _Place] = {}
+        self._in_namespaces: dict[tuple[_Place, str], _Steps | None] = {}
 
     def evaluate(self, request: Mapping[str, Any]) -> Passed | None:
         """Detect that no policy applies or refuses; None if they must be evaluated one by one.
@@ -208,38 +185,16 @@ class QuickPolicies:
         except (KeyError, TypeError):
             return None
         if place is None:
-            place = self.place_of(request)
+            place = self._place_of(request)
             keep(self._places, key, place, len(repr(key)))
-        if not (is_of(get("object"), place.kind) and is_of(get("oldObject"), place.kind)):
+        if not (_is_of(get("object"), place.kind) and _is_of(get("oldObject"), place.kind)):
             return None
-        return self.evaluate_in(place, request)
-
-    def evaluate_in(self, place: Place, request: Mapping[str, Any], read: Any = None) -> Passed | None:
-        """Detect the same for a request in a known place, whose objects are of the place's kind.
-
-        Args:
-            read: The parts of a request that policies read in a settled place, and no others: what passed once is not
-                evaluated again.
-        """
         steps = self._steps_of(place, request)
         if steps is None:
             return None
-        if not steps.policies:
-            return 0, steps.notes
-        if read is None:
-            return self._evaluate(steps, request)
-        seen = encode(read)
-        cost = self._passed.get((steps, seen))
-        if cost is not None:
-            return cost, steps.notes
-        passed = self._evaluate(steps, {**request, "object": read["object"]})
-        if passed and len(seen) <= _LONGEST:
-            if len(self._passed) >= _MOST:
-                del self._passed[next(iter(self._passed))]
-            self._passed[steps, seen] = passed[0]
-        return passed
+        return self._evaluate(steps, request) if steps.policies else (0, steps.notes)
 
-    def _steps_of(self, place: Place, request: Mapping[str, Any]) -> _Steps | None:
+    def _steps_of(self, place: _Place, request: Mapping[str, Any]) -> _Steps | None:
         """Return the policies to evaluate for a request, which are cached if place and namespace tell them."""
         if place.plan is None or place.steps is not None:
             return place.steps
@@ -253,7 +208,6 @@ class QuickPolicies:
         return found
 
     def _evaluate(self, steps: _Steps, request: Mapping[str, Any]) -> Passed | None:
-        meter = Meter(CALL_LIMIT)
         bindings = {"object": request.get("object"), "oldObject": request.get("oldObject"), **steps.bound}
         if steps.place is not None:
             user, options = request.get("userInfo"), request.get("options")
@@ -265,42 +219,22 @@ class QuickPolicies:
                 text(request, "namespace"),
                 dry_run=request.get("dryRun") is True,
             )
-        return (meter.cost, steps.notes) if self._pass(steps, bindings, meter) else None
-
-    def _pass(self, steps: _Steps, bindings: dict[str, Any], meter: Meter) -> bool:
-        """Tell whether certainly no policy refuses or changes anything, and count the cost of that."""
-        left, built, holds = LIMIT, meter.bytes, False
-        check_deadline()
+        meter, left, mark = Meter(CALL_LIMIT), LIMIT, LIMIT - SHARE
         try:
-            mark = look(meter, left, left)
+            check_deadline(SHARE // COST_OF_WORK)
             for quick, bindings["params"] in steps.policies:
                 left, mark, holds = quick.evaluate(meter, left, mark, bindings)
                 if holds and self._changes:
-                    return False
+                    return None
         except (CostLimitExceededError, EvaluationError, RecursionError):
-            left = -1
+            return None
         except BudgetExceededError:
             if not current().is_offline:
                 raise
-            left = -1
-        if left < 0 or meter.bytes < 0:
-            meter.bytes = built
-            return False
-        meter.cost += LIMIT - left
-        return True
+            return None
+        return None if left < 0 or meter.bytes < 0 else (LIMIT - left, steps.notes)
 
-    def read(self, place: Place) -> tuple[Extent, Extent]:
-        """Return what the policies in a settled place read of a request's object, and of the request itself."""
-        extents = Extent(), Extent()
-        for quick in self._quick_in(place):
-            for extent, variable in zip(extents, ("object", "request"), strict=True):
-                quick.extend(extent, variable)
-        return extents
-
-    def _quick_in(self, place: Place) -> list[Quick]:
-        return [quick for part in place.plan or () if (quick := self._quick_of(part.hook))]
-
-    def place_of(self, review: Mapping[str, Any]) -> Place:
+    def _place_of(self, review: Mapping[str, Any]) -> _Place:
         """Return the place of the request of an AdmissionReview."""
         request = request_of_review(review)
         plan = self._policies.plan(self._kind, request)
@@ -310,7 +244,7 @@ class QuickPolicies:
         by_namespace = request.resource.resource != "namespaces" and all(
             part.settled or part.is_about_namespaces for part in plan
         )
-        return Place(
+        return _Place(
             plan if all(quick) else None,
             self._steps(plan, review) if by_place else None,
             by_namespace,
@@ -340,6 +274,6 @@ class QuickPolicies:
         return _Steps(tuple(policies), bound, place, tuple(session.notes))
 
 
-def is_of(obj: Any, kind: tuple[str, str]) -> bool:
+def _is_of(obj: Any, kind: tuple[str, str]) -> bool:
     """Tell whether an object is of a kind, as quick evaluation requires; None counts as of every kind."""
     return obj is None or (type(obj) is dict and (obj.get("apiVersion"), obj.get("kind")) == kind)

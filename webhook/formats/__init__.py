@@ -333,13 +333,13 @@ def _wrong(value: str, limit: int, unit: str, pattern: Pattern, no_match: str) -
     return too_long if matches else (*too_long, no_match)
 
 
-WIDEST: Final = 4
+_WIDEST: Final = 4
 """The most bytes of a character."""
 
 
 def exceeds(text: str, limit: int) -> bool:
     """Tell whether a text has more bytes than a limit; a lone surrogate has those of Go's replacement character."""
-    return len(text) * WIDEST > limit and len(text.encode(errors="surrogatepass")) > limit
+    return len(text) * _WIDEST > limit and len(text.encode(errors="surrogatepass")) > limit
 
 
 def go_lower(text: str) -> str:

@@ -7,7 +7,7 @@ vouches for stored objects, so they are decoded here, not judged.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from shlex import quote
@@ -15,7 +15,7 @@ from typing import Final
 
 from webhook.api import conversion
 from webhook.api.judgement import judge_admitted
-from webhook.api.versions import NEWEST, VERSIONS, find
+from webhook.api.versions import NEWEST, SERVED, VERSIONS, find
 from webhook.budget import REVIEW, Budget, current, enter, leave
 from webhook.objects import (
     DEFAULT_NAMESPACE,
@@ -269,13 +269,13 @@ class Inventory:
             self._convert(kind, tuple(older))
         return list(self._kinds[kind].values())
 
-    def names(self, kind: str) -> Iterator[tuple[str, str]]:
+    def names(self, kind: str) -> Collection[tuple[str, str]]:
         """Return namespace and name of all objects of a kind; the namespace is empty for kinds without."""
-        yield from self._kinds[kind]
+        return self._kinds[kind].keys()
 
     def namesakes(self, kind: str, name: str, namespace: str) -> tuple[list[str], list[str]]:
         """Return the namespaces in which there is an object of a name, and the names of those in a namespace."""
-        known = list(self.names(kind))
+        known = self.names(kind)
         return [space for space, each in known if each == name], [each for space, each in known if space == namespace]
 
     def find(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
@@ -294,11 +294,9 @@ class Inventory:
         found = self.find(kind, _known_as(kind, text(reference, "name"), group_of(reference)), namespace)
         return found if found and text(found, "metadata", "uid") in {"", text(reference, "uid")} else None
 
-    def running(self) -> Iterator[JSONObject]:
+    def running(self) -> list[JSONObject]:
         """Return the pods on a node that have not ended, which use its resources."""
-        for pod in self.all("Pod"):
-            if at(pod, "spec", "nodeName") and not has_ended(pod):
-                yield pod
+        return [pod for pod in self.all("Pod") if at(pod, "spec", "nodeName") and not has_ended(pod)]
 
     def pending(self) -> Iterator[JSONObject]:
         """Return the pods that wait for a node, and those with claims that do not start on theirs."""
@@ -412,7 +410,7 @@ def _as_v1(obj: JSONObject, kind: str) -> JSONObject:
     if not isinstance(metadata, dict):
         raise MalformedError(f"{kind} without metadata")
     version = obj["apiVersion"]
-    if find(version, kind) is None:
+    if (version, kind) not in SERVED:
         if kind == "Node" and (problem := _refused_node(obj)):
             raise MalformedError(f"Node {name_of(obj)}: {problem.path}: {problem.message}")
         if version.startswith(f"{DRA}/"):

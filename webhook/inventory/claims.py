@@ -5,7 +5,7 @@ Follows ``resourceclaim/claim.go`` (Name, IsForPod) and the controller that make
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from typing import Any, Final
 
 from webhook.api.templates import source
@@ -31,9 +31,10 @@ MADE: Final = "XXXXX"
 """A placeholder for the random suffix of the name of a pod's generated claim."""
 
 POD: Final = "pods"
-POD_GROUP: Final = "podgroups"
 _SCHEDULING: Final = "scheduling.k8s.io"
 """The API group of PodGroups."""
+POD_GROUP: Final = f"podgroups.{_SCHEDULING}"
+_NAMES: Final = {POD: "pod", POD_GROUP: "PodGroup"}
 _DELETED: Final = "the claim was made for the pod, and is not among the cluster's objects: was it deleted, or left out?"
 CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 DISTINCT_FROM_ALL_SINCE: Final = 37
@@ -44,7 +45,7 @@ class Consumer(NamedTuple):
     """The consumer that a claim is reserved for.
 
     Args:
-        resource: ``pods``, or ``podgroups`` for a claim that a PodGroup's pods share.
+        resource: Its resource and API group: `POD`, or `POD_GROUP` for a claim that a PodGroup's pods share.
         uid: Its UID; a placeholder if it is not known yet.
     """
 
@@ -52,17 +53,35 @@ class Consumer(NamedTuple):
     name: str
     uid: str
 
+    @classmethod
+    def of(cls, owner: JSONObject) -> Consumer:
+        """Return a pod or a PodGroup as a consumer."""
+        return cls(POD_GROUP if owner.get("kind") == "PodGroup" else POD, name_of(owner), uid_of(owner))
+
+    def __str__(self) -> str:
+        """Name it, such as ``pod a``, ``PodGroup b`` or ``jobs.batch c``."""
+        return f"{_NAMES.get(self.resource, self.resource)} {self.name}"
+
     def reference(self) -> JSONObject:
         """Return its entry in ``status.reservedFor``."""
-        group = {"apiGroup": _SCHEDULING} if self.resource == POD_GROUP else {}
-        return {**group, "resource": self.resource, "name": self.name, "uid": self.uid}
+        resource, _, group = self.resource.partition(".")
+        return {**({"apiGroup": group} if group else {}), "resource": resource, "name": self.name, "uid": self.uid}
 
     def has(self, claim: JSONObject) -> bool:
         """Tell whether a claim is reserved for this consumer."""
-        return any(
-            text(each, "resource") == self.resource and text(each, "uid") == self.uid
-            for each in items(claim, "status", "reservedFor")
-        )
+        return any((each.resource, each.uid) == (self.resource, self.uid) for each in reserved_for(claim))
+
+
+def reserved_for(claim: JSONObject | None) -> list[Consumer]:
+    """Return the consumers that a claim is reserved for."""
+    names, entries = ("resource", "apiGroup", "name", "uid"), items(claim, "status", "reservedFor")
+    known = ([each.get(name) or "" for name in names] for each in entries)
+    return [Consumer(f"{resource}.{group}".rstrip("."), name, uid) for resource, group, name, uid in known]
+
+
+def pods_using(claim: JSONObject | None) -> list[str]:
+    """Return the names of the pods that a claim is reserved for."""
+    return [each.name for each in reserved_for(claim) if each.resource == POD]
 
 
 def uid_of(obj: JSONObject) -> str:
@@ -102,16 +121,14 @@ def claims_of(
         inventory: The claims and templates; generated claims are added, unless it is a trial.
         gates: The feature gates that are on.
     """
-    namespace, me = namespace_of(pod), Consumer(POD, name_of(pod), uid_of(pod))
+    namespace = namespace_of(pod)
     group_name = text(pod, "spec", "schedulingGroup", "podGroupName") if SHARING in gates else ""
     group = inventory.find("PodGroup", group_name, namespace) if group_name else None
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
     of_group = [[text(each, field) for field in fields] for each in items(group, "spec", "resourceClaims")]
     found = []
     for entry in items(pod, "spec", "resourceClaims"):
-        owner, consumer = pod, me
-        if group is not None and [text(entry, field) for field in fields] in of_group:
-            owner, consumer = group, Consumer(POD_GROUP, name_of(group), uid_of(group))
+        owner = group if group and [text(entry, field) for field in fields] in of_group else pod
         name, is_owned, generated = _named(entry, owner, inventory)
         if name is None and is_owned:
             continue
@@ -126,54 +143,40 @@ def claims_of(
             return Blocked(f'resourceclaim "{name}" is being deleted', _held(claim))
         if is_owned and not _is_own(pod, claim, group_name):
             why = f"neither Pod nor PodGroup {group_name} is the owner" if group_name else "Pod is not owner"
-            return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {namespace}/{me.name} ({why})")
-        found.append(Use(text(entry, "name"), claim, consumer))
+            return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {full_name_of(pod)} ({why})")
+        found.append(Use(text(entry, "name"), claim, Consumer.of(owner)))
     return found
 
 
-def sources_of(pod: JSONObject) -> Iterator[tuple[JSONObject, str]]:
-    """Yield the claims that a pod's specification lists, each with the claim's name; empty if it is not made yet."""
+def sources_of(pod: JSONObject) -> list[tuple[JSONObject, str]]:
+    """Return the claims that a pod's specification lists, each with the claim's name; empty if it is not made yet."""
     made = {
         text(each, "name"): text(each, "resourceClaimName") for each in items(pod, "status", "resourceClaimStatuses")
     }
-    for entry in items(pod, "spec", "resourceClaims"):
-        yield entry, source(entry, "resourceClaimName") or made.get(text(entry, "name"), "")
+    entries = items(pod, "spec", "resourceClaims")
+    return [(each, source(each, "resourceClaimName") or made.get(text(each, "name"), "")) for each in entries]
 
 
-def claims_named(pod: JSONObject) -> Iterator[str]:
-    """Yield the names of the claims that a pod uses."""
+def claims_named(pod: JSONObject) -> list[str]:
+    """Return the names of the claims that a pod uses."""
     names = [name for _, name in sources_of(pod)]
-    yield from filter(None, [*names, text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")])
+    return [*filter(None, [*names, text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")])]
 
 
-def consumers(claim: JSONObject | None, inventory: Inventory) -> list[tuple[JSONObject, JSONObject | None]]:
-    """Return the pods that a claim is reserved for: the entry, and the pod, None if it is gone."""
-    entries, namespace = filter(is_pod, items(claim, "status", "reservedFor")), namespace_of(claim)
-    return [(each, inventory.referred("Pod", each, namespace)) for each in entries]
+def consumers(claim: JSONObject | None, inventory: Inventory) -> list[tuple[Consumer, JSONObject | None]]:
+    """Return the pods that a claim is reserved for, each with its object, None if it is gone."""
+    pods, namespace = [each for each in reserved_for(claim) if each.resource == POD], namespace_of(claim)
+    return [(each, inventory.referred("Pod", each.reference(), namespace)) for each in pods]
 
 
 def _held(claim: JSONObject) -> str:
     """Explain what a claim that is being deleted waits for."""
     held = [*texts(mapping(claim, "metadata"), "finalizers")]
-    users = [named(each) for each in items(claim, "status", "reservedFor")]
+    users = list(map(str, reserved_for(claim)))
     waits = [f"its finalizers ({', '.join(held)})"] if held else []
     listed = ", ".join(some_of(users, 3, "others"))
     waits += [f"its users ({listed})"] if users else []
     return f"the deletion of the claim waits for {' and '.join(waits)}" if waits else ""
-
-
-def is_pod(consumer: JSONObject) -> bool:
-    """Tell whether an entry of ``status.reservedFor`` is a pod."""
-    return consumer.get("resource") == POD and not consumer.get("apiGroup")
-
-
-def named(consumer: JSONObject) -> str:
-    """Name an entry of ``status.reservedFor``, such as ``pod a``, ``PodGroup b`` or ``jobs.batch c``."""
-    resource, group, name = (text(consumer, key) for key in ("resource", "apiGroup", "name"))
-    if is_pod(consumer):
-        return f"pod {name}"
-    kind = "PodGroup" if (resource, group) == (POD_GROUP, _SCHEDULING) else ".".join(filter(None, (resource, group)))
-    return f"{kind} {name}"
 
 
 def not_created(pod: JSONObject) -> Blocked:
@@ -309,15 +312,14 @@ class ClaimRequest(NamedTuple):
         return text(self.content, "allocationMode") == "All"
 
 
-def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) -> Iterator[ClaimRequest]:
-    """Yield the requests of a claim or template, and their alternatives; of a class, what it selects.
+def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) -> list[ClaimRequest]:
+    """Return the requests of a claim or template, and their alternatives; of a class, what it selects.
 
     Args:
         inventory: Has their classes; None if these do not matter.
     """
     devices = devices_path(claim or {})
-    if devices == ("spec",):
-        yield ClaimRequest("", devices, mapping(claim, "spec"), "", None)
+    requests = [ClaimRequest("", devices, mapping(claim, "spec"), "", None)] if devices == ("spec",) else []
     for path, each in placed(claim, *devices, "requests"):
         name, exactly = text(each, "name"), mapping(each, "exactly")
         found: list[tuple[str, Steps, JSONObject]] = [(name, ("exactly",), exactly)] if exactly else []
@@ -325,13 +327,13 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
         for full_name, steps, content in found:
             class_name = text(content, "deviceClassName")
             class_ = inventory.find("DeviceClass", class_name) if inventory else None
-            yield ClaimRequest(full_name, (*path, *steps), content, class_name, class_)
+            requests.append(ClaimRequest(full_name, (*path, *steps), content, class_name, class_))
+    return requests
 
 
-def containers_of(pod: JSONObject, *kinds: str) -> Iterator[tuple[Steps, JSONObject]]:
-    """Yield the containers of a pod that request resources, or those of some kinds, each with its path."""
-    for kind in kinds or ("initContainers", "containers"):
-        yield from placed(pod, "spec", kind)
+def containers_of(pod: JSONObject, *kinds: str) -> list[tuple[Steps, JSONObject]]:
+    """Return the containers of a pod that request resources, or those of some kinds, each with its path."""
+    return [each for kind in kinds or ("initContainers", "containers") for each in placed(pod, "spec", kind)]
 
 
 def is_about(part: JSONObject, request: str) -> bool:

@@ -246,7 +246,7 @@ def path_of(pod: JSONObject, request: str) -> Steps:
 def _requested(pod: JSONObject, request: str) -> tuple[Steps, JSONObject, str]:
     """Return the path of a container, the container, and the resource that a request stands for."""
     _, container, _, number = request.split("-")
-    path, found = list(containers_of(pod))[int(container)]
+    path, found = containers_of(pod)[int(container)]
     return path, found, sorted(container_requests(found))[int(number)]
 
 

@@ -38,22 +38,17 @@ _REFUSALS_MAX: Final = 10
 class Annotated(Answers):
     """Answers that also tell which name was probably meant, and which containers get no devices."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        super().__init__(scheduler)
+    def __init__(self, scheduler: Scheduler, pods: Iterable[JSONObject] = ()) -> None:
+        super().__init__(scheduler, pods)
         cluster, settings = scheduler.cluster, scheduler.cluster.settings
         catalog = cluster.allocator.catalog
         shared = None if catalog.has_rules else catalog
         self._context = Context(cluster.inventory, settings.release, settings.gates, catalog=shared)
 
-    def of(self, placement: Placement, refusals: Iterable[str] = ()) -> JSONObject:
-        """Return the result of one pod: see :func:`webhook.simulate`.
-
-        Args:
-            refusals: The API server's refusals of the pod and its claims.
-        """
+    def of(self, placement: Placement) -> JSONObject:
+        """Return the result of one pod: see :func:`webhook.simulate`."""
         answer = super().of(placement)
         why, is_scheduled = answer["why"], placement.node is not None
-        why["notes"] += refusals
         # References to objects that do not exist, and to requests that a scheduled pod's claims do not have.
         found = every_rule()["request-not-found"].check(placement.pod, self._context)
         unseen = {text(value_at(placement.pod, problem.path[:3]), "name"): told(problem) for problem in found}
@@ -127,12 +122,15 @@ def simulate(
         raise ValueError(twice[0])
     wanted = [(each, taken) for (each, _), pod in zip(made, named, strict=True) if (taken := inventory.take(pod))]
     scheduler = Scheduler(Cluster(inventory, Settings.of(kubernetes, feature_gates)))
-    tell, refusals = Annotated(scheduler), _refuser(scheduler.cluster, given, feature_gates)
+    pods = [pod for _, pod in wanted]
+    tell, refusals = Annotated(scheduler, pods), _refuser(scheduler.cluster, given, feature_gates)
     answers: dict[int, JSONObject] = {}
-    for index in in_order([pod for _, pod in wanted], inventory):
-        submitted, pod = wanted[index]
-        placement = scheduler.schedule(pod)
-        answers[index] = tell.of(placement, refusals(submitted, pod))
+    places = {id(pod): index for index, pod in enumerate(pods)}
+    for index in in_order(pods, inventory):
+        for placement, answer in tell.each(scheduler.schedule(pods[index])):
+            place = places[id(placement.pod)]
+            answer["why"]["notes"][:0] = refusals(*wanted[place])
+            answers[place] = answer
     return [answers[index] for index in range(len(wanted))]
 
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 SELECTING: Final = (*CLAIMS, "DeviceClass")
 """The kinds that select devices."""
 WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+"""The kinds that state which webhooks the API server calls."""
 BESIDE: Final = ("Role", "ClusterRole", "ResourceQuota", *WEBHOOKS)
 """The kinds of other groups that have rules, and no pods."""
-"""The kinds that state which webhooks the API server calls."""
 _BYTES: Final = 16 << 20
 """How many bytes are cached of claims, and of pods."""
 _PROBLEM: Final = 1_000
@@ -145,7 +145,7 @@ class Context:
     def requests(self, claim: JSONObject) -> Sequence[ClaimRequest]:
         """Return the requests of a claim or template, or what a class selects; most rules read them."""
         if self._requests[0] is not claim:
-            self._requests = claim, list(requests_of(claim, self.inventory))
+            self._requests = claim, requests_of(claim, self.inventory)
         return self._requests[1]
 
     def missing(self, what: str, place: str = "", consequence: str = "") -> str:

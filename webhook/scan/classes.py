@@ -20,6 +20,7 @@ from webhook.references.rules import pod_view
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, named, rule
 from webhook.scan.stored import Stored, makes_pods, once, template_of
+from webhook.simulation.scheduler import other_scheduler
 
 
 @once
@@ -180,7 +181,8 @@ def pod_bypassed_scheduler(cluster: Stored) -> Iterator[Found]:
     """A pod has a node and waits for claims that are never allocated, because it bypassed the scheduler.
 
     Only the scheduler allocates devices, and it does not look at pods whose spec.nodeName is set when they are created.
-    kubelet waits for the devices for ever. Use a node selector instead (``draguard mutate`` writes it).
+    kubelet waits for the devices for ever. Use a node selector instead (``draguard mutate`` writes it). Another
+    scheduler (spec.schedulerName) may bind pods without allocating their devices, too.
     """
     said: set[str] = set()
     for pod in cluster.all("Pod"):
@@ -194,11 +196,13 @@ def pod_bypassed_scheduler(cluster: Stored) -> Iterator[Found]:
             continue
         said.add(text(top, "metadata", "uid"))
         node = text(pod, "spec", "nodeName")
-        message = (
-            f"{'it names' if top is pod else 'its pods name'} node {node} in spec.nodeName, and so bypassed the "
-            f"scheduler: {listed(map(named, left))} is not allocated, and never will be"
-        )
+        who = "it names" if top is pod else "its pods name"
+        how = f"{who} node {node} in spec.nodeName, and so bypassed the scheduler"
         hint = "replace spec.nodeName by a nodeSelector (draguard mutate does it)"
+        if top is pod and (scheduler := other_scheduler(pod)):
+            how = f"its scheduler {scheduler} bound it to node {node} without its devices"
+            hint = f"switch on the support of claims in {scheduler}, and create the pod again"
+        message = f"{how}: {listed(map(named, left))} is not allocated, and never will be"
         yield Found(top, message, hint, ("spec", "nodeName"))
 
 

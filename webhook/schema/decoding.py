@@ -84,8 +84,6 @@ def as_reported(misfits: Iterable[Misfit]) -> list[Misfit]:
 
 def apart(findings: Sequence[SchemaFinding]) -> tuple[Sequence[Misfit], Sequence[Problem]]:
     """Separate the decoder's findings from validation's, each in order."""
-    if not findings:
-        return (), ()
     misfits: list[Misfit] = []
     problems: list[Problem] = []
     for each in findings:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from importlib import import_module
-from itertools import accumulate, islice
+from itertools import accumulate, count, islice
 from math import inf
 from operator import itemgetter
 from typing import Any, ClassVar, Final
@@ -103,7 +103,6 @@ class CompiledField(NamedTuple):
         change: Returns the findings of validation for a new and an old value; None if any change is allowed.
         canonical: Returns the value in the form for comparing old and new; None for Go's zero value.
         view: Returns the value as cross-field checks see it, at a place that matters only for structs.
-        passes: The Python type whose values are all valid.
         seen_as_is: Whether cross-field checks see a non-null value as submitted.
         struct: The struct that it holds, one or many.
     """
@@ -112,7 +111,6 @@ class CompiledField(NamedTuple):
     change: Change | None
     canonical: Callable[[Any], Any]
     view: Callable[[Any, Place], Any]
-    passes: type | None = None
     seen_as_is: bool = False
     struct: CompiledStruct | None = None
 
@@ -471,7 +469,8 @@ class CompiledStruct:
         for name, findings in found:
             if in_field := [each for each in findings if not isinstance(each, Misfit)]:
                 problems[name] = in_field
-        of_rules = NOTHING if self._several is None or refuses(misfits) else self._several(value, problems)
+        is_refused = bool(misfits) and refuses(misfits)
+        of_rules = NOTHING if self._several is None or is_refused else self._several(value, problems)
         in_fields = [each for name in (*self.fields, *self.opaque) for each in problems.get(name, ())]
         return [*misfits, *merged(in_fields, of_rules, self)]
 
@@ -490,6 +489,8 @@ class CompiledStruct:
             if not self.checks(name):
                 walk = walking_later(partial(self._compile, name, self.target.decoding))
             walk = self._within(name, walk)
+            if "metadata" in self.stated and field.struct:
+                walk = _recognizing(walk)
             if name in self.inline:
                 inlined.append((name, walk))
             else:
@@ -625,37 +626,35 @@ def compile_struct(type_: type[Struct], target: Target) -> CompiledStruct:
     return struct
 
 
-# -- The findings in a value; something else may answer first that there are none
+# -- The findings in a value; those who read objects may keep parts of them, which are walked once
 
 
-Tell = Callable[[object], bool]
-"""Tells that there is nothing to report about a value; False if it does not know."""
+KEPT: Final[dict[int, tuple[object, set[int]]]] = {}
+"""Parts that are kept, which must not change, by their ids; with the numbers of the walks that found nothing."""
+
+_numbers: Final = count()
 
 
-class _First:
-    """The hook that answers before values are walked."""
+def _recognizing(walk: Walk) -> Walk:
+    """Make the walk through a part of whole objects that knows kept values again in which it found nothing."""
+    number = next(_numbers)
 
-    make: Callable[[CompiledStruct], Tell] | None = None
+    def walk_new(value: Any) -> Sequence[SchemaFinding]:
+        kept = KEPT.get(id(value))
+        if kept and number in kept[1]:
+            return NOTHING
+        found = walk(value)
+        if kept and not found:
+            kept[1].add(number)
+        return found
 
-
-def answer_first(make: Callable[[CompiledStruct], Tell] | None) -> None:
-    """Let a function answer before values are walked.
-
-    Args:
-        make: Returns what tells about values of a type; None for none.
-    """
-    _First.make = make
-    _tell_of.cache_clear()
-
-
-@cache
-def _tell_of(struct: CompiledStruct) -> Tell:
-    return _First.make(struct) if _First.make else lambda _: False
+    return walk_new
 
 
 def examined(struct: CompiledStruct, value: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:
     """Return the findings in a value, from decoding and from validation."""
-    return ((), ()) if _tell_of(struct)(value) else apart(struct.walk(value))
+    found = struct.walk(value)
+    return apart(found) if found else ((), ())
 
 
 def _gated(walk: Walk, gates: Iterable[str]) -> Walk:
@@ -835,7 +834,6 @@ class Scalar(Field):
             change=self._frozen(canonical, null(release) if is_pointer else self.zero, show),
             canonical=canonical,
             view=view,
-            passes=self.python if check is None and self.fits_by_type else None,
             seen_as_is=default is None,
         )
 

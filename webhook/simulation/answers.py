@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import timedelta
 from functools import partial
@@ -25,9 +25,11 @@ from webhook.inventory.claims import (
     claims_of,
     device_of,
     requests_of,
+    reserved_for,
     results_of,
     uid_of,
 )
+from webhook.inventory.podgroups import group_of, least_of
 from webhook.inventory.resources import ExtendedResources
 from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
@@ -35,9 +37,9 @@ from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, written
 from webhook.simulation.cluster import EXTENDED, Cluster
+from webhook.simulation.gangs import Gangs
 from webhook.simulation.rejections import NAMED_MAX, Explainer, NodeGroup, cause
 from webhook.simulation.scheduler import (
-    DEFAULT_SCHEDULER,
     PRIORITIZED_LIST,
     UNAVAILABLE,
     Needs,
@@ -45,6 +47,7 @@ from webhook.simulation.scheduler import (
     Round,
     Scheduler,
     Verdicts,
+    other_scheduler,
 )
 from webhook.simulation.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.workloads import priority
@@ -157,10 +160,15 @@ class Overlay(NamedTuple):
 
 
 class Answers:
-    """Reports the results of pods, with the reasons; each right after the pod was scheduled."""
+    """Reports the results of pods, with the reasons; each right after the pod was scheduled.
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    Args:
+        pods: The pods that are going to be scheduled, all of whose results are reported; none if that is not known.
+    """
+
+    def __init__(self, scheduler: Scheduler, pods: Iterable[JSONObject] = ()) -> None:
         self._scheduler = scheduler
+        self.gangs = Gangs(scheduler, pods)
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
@@ -178,6 +186,12 @@ class Answers:
             error = placement.error and f"an error ends the scheduling of the pod on all nodes: {placement.error}"
             reason = reason or error or why["reason"] or (placement.condition or {}).get("message", "")
         return _answer(placement, reason, why, self._notes(placement))
+
+    def each(self, placement: Placement) -> Iterator[tuple[Placement, dict[str, Any]]]:
+        """Yield a placement and its result, then those of its gang that lose their nodes with it."""
+        yield placement, self.of(placement)
+        for lost in self.gangs.lost(placement):
+            yield lost, self.of(lost)
 
     def overlay(self, placement: Placement) -> Overlay | None:
         """Return what a picture shows of a pod without a node, right after :meth:`of`; None for other pods."""
@@ -259,8 +273,7 @@ class Answers:
                 f"Kubernetes 1.{settings.release} cannot reserve it for another pod"
                 for each in placement.claims
                 if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
-                if placement.candidates
-                or any(text(one, "uid") != uid_of(placement.pod) for one in items(each, "status", "reservedFor"))
+                if placement.candidates or any(one.uid != uid_of(placement.pod) for one in reserved_for(each))
             ]
         notes += [*self._gone(placement), *self._ungated(placement), *self._empty(placement)]
         assumed = map(self._cluster.assumed, placement.claims)
@@ -272,8 +285,7 @@ class Answers:
     def _left_out(self, placement: Placement) -> Iterator[str]:
         """List the parts of a pod that were not simulated, but may change where it runs."""
         spec, inventory, settings = mapping(placement.pod, "spec"), self._cluster.inventory, self._cluster.settings
-        scheduler = text(spec, "schedulerName")
-        if scheduler not in {"", DEFAULT_SCHEDULER}:
+        if scheduler := other_scheduler(placement.pod):
             yield f"another scheduler decides about this pod: {scheduler}; this is what kube-scheduler would do"
         terms = {"podAffinity": "required pod affinity", "podAntiAffinity": "required pod anti-affinity"}
         used = [what for field, what in terms.items() if items(spec, "affinity", field, REQUIRED_TERMS)]
@@ -283,9 +295,9 @@ class Answers:
         kinds = ("persistentVolumeClaim", "ephemeral")
         if any(mapping(each, kind) for each in items(spec, "volumes") for kind in kinds):
             used.append("persistent volumes")
-        group = text(spec, "schedulingGroup", "podGroupName")
-        found = inventory.find("PodGroup", group, namespace_of(placement.pod)) if group else None
-        if mapping(found, "spec", "schedulingPolicy", "gang"):
+        namespace, group = group_of(placement.pod)
+        found = inventory.find("PodGroup", group, namespace) if group else None
+        if not placement.reason and not self.gangs.have(placement.pod) and least_of((namespace, group), inventory):
             used.append(f"gang scheduling of PodGroup {group}")
         stated = items(spec, "resourceClaims")
         shared = [text(each, "name") for each in items(found, "spec", "resourceClaims") if each in stated]

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, Self
 
 from webhook.allocation import Allocator, Features
-from webhook.allocation.devices import Catalog, Taint, Tolerations, quantity_text, taint_of
+from webhook.allocation.devices import Catalog, Taint, Tolerations, blocking, quantity_text, taint_of
 from webhook.allocation.features import tainting
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api import gates
@@ -32,7 +32,7 @@ from webhook.inventory.claims import (
     allocation_of,
     claims_of,
     device_of,
-    is_pod,
+    pods_using,
     requests_of,
     results_of,
 )
@@ -48,14 +48,8 @@ from webhook.spelling import either, some_of
 
 # -- the taints of nodes
 
-_BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
 UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 """The taint of nodes that take no new pods."""
-
-
-def blocking(node: JSONObject) -> list[Taint]:
-    """Return the taints of a node that keep pods from it."""
-    return [taint for each in items(node, "spec", "taints") if (taint := taint_of(each)).effect in _BLOCKING]
 
 
 REMOVERS: Final = {
@@ -239,7 +233,7 @@ class NodeState:
         self.used: Counter[str] = Counter()
         self.pods = 0
         self.ports: frozenset[Port] = frozenset()
-        self._taints = blocking(node)
+        self._taints = blocking(items(node, "spec", "taints"))
         self._is_unschedulable = at(node, "spec", "unschedulable") is True
 
     def add(self, demand: Demand) -> None:
@@ -349,9 +343,7 @@ def _inferred(inventory: Inventory, release: Release) -> Iterator[str]:
     """Yield the gates for which there are objects or fields, in a release that knows them."""
     kinds = ("DeviceClass", "ResourceSlice", "PodGroup")
     specs = [mapping(each, "spec") for kind in kinds for each in inventory.all(kind)]
-    devices = [
-        each for spec in specs for device in items(spec, "devices") for each in (device, mapping(device, "basic"))
-    ]
+    devices = [each for spec in specs for each in items(spec, "devices")]
     requests = [each for claim in inventory.all("ResourceClaim") for each in requests_of(claim)]
     stating = (*specs, *devices, *(each.content for each in requests))
     stated = {field for each in stating for field, value in each.items() if value}
@@ -520,7 +512,7 @@ class Cluster:
         self.allocator = Allocator(
             classes,
             self._catalog,
-            filter(allocation_of, self.inventory.all("ResourceClaim")),
+            self.inventory.all("ResourceClaim"),
             features=features,
             release=settings.release,
             patch=settings.patch,
@@ -582,6 +574,12 @@ class Cluster:
         self._placed[full_name_of(pod)] = node, demand
         self.nodes[node].add(demand)
 
+    def unbind(self, pod: JSONObject) -> None:
+        """Let a node no longer run a pod that was bound to it."""
+        node, demand = self._placed.pop(full_name_of(pod))
+        self.nodes[node].remove(demand)
+        self.log.append(node)
+
     def users(self, node: int, resources: Iterable[str]) -> Iterator[str]:
         """Describe the use of resources of a node: the pod that uses most of each, and the number of others."""
         demands = {key: demand.requests for key, (home, demand) in self._placed.items() if home == node}
@@ -596,8 +594,8 @@ class Cluster:
         return {self.names[self._placed[key][0]] for key in self._consumers(claim)}
 
     def _consumers(self, claim: JSONObject) -> set[str]:
-        reserved, namespace = items(claim, "status", "reservedFor"), namespace_of(claim)
-        return {f"{namespace}/{text(each, 'name')}" for each in reserved if is_pod(each)} & self._placed.keys()
+        namespace = namespace_of(claim)
+        return {f"{namespace}/{each}" for each in pods_using(claim)} & self._placed.keys()
 
     def refusal_of_pod(self, pod: JSONObject) -> str:
         """Explain why the API server rejects a pod, and count it in quotas if it is accepted; empty if it is.
@@ -668,6 +666,10 @@ class Cluster:
         """Deallocate a claim; return the updated claim."""
         kept = {k: v for k, v in claim.get("status", {}).items() if k not in {"allocation", "reservedFor", "devices"}}
         return self._replaced(claim, kept)
+
+    def restore(self, claim: JSONObject, earlier: JSONObject) -> JSONObject:
+        """Give a claim the status that it had; return the updated claim."""
+        return self._replaced(claim, mapping(earlier, "status"))
 
     def delete(self, claim: JSONObject) -> None:
         """Delete a claim."""

@@ -21,6 +21,7 @@ from webhook.allocation.features import CRASHES_UNTIL
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api.templates import source
 from webhook.budget import DeadlineExceededError, check_deadline
+from webhook.inventory import has_ended
 from webhook.inventory.affinity import nodes_named, selects
 from webhook.inventory.claims import (
     MADE,
@@ -32,10 +33,13 @@ from webhook.inventory.claims import (
     claims_of,
     not_created,
     requests_of,
+    reserved_for,
     shape_of,
     uid_of,
 )
+from webhook.inventory.podgroups import Group, group_of, not_ready
 from webhook.inventory.resources import created, leftover
+from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
@@ -173,8 +177,8 @@ class Round:
             return shortage
         if result is None:
             return NodeVerdict()
-        scores = self.cluster.settings.release >= _SCORES_SINCE
-        score = _score(self.on(node).claims, result.devices) if scores else 0
+        chosen = result.alternatives if self.cluster.settings.release >= _SCORES_SINCE else ()
+        score = sum(_ALTERNATIVES_MAX - each for each in chosen)  # computeScore
         return NodeVerdict(score=score, uncertain=_uncertainty(result))
 
     def taken(self, result: Answer | None) -> Taken:
@@ -217,16 +221,6 @@ def _uncertainty(result: Answer) -> str:
         f"the scheduler may not check counters of {' or '.join(sorted(drivers))}: these drivers have pools of the same "
         f"name, {pool}, and it looks up counters by the pool's name alone"
     )
-
-
-def _score(claims: Sequence[JSONObject], devices: Sequence[Sequence[tuple[str, str, str, str]]]) -> int:
-    """Prefer nodes where earlier alternatives of ``firstAvailable`` were possible (computeScore)."""
-    score = 0
-    for claim, results in zip(claims, devices, strict=False):
-        if chosen := {request for request, *_ in results if "/" in request}:
-            ranks = (each.path[-1] for each in requests_of(claim) if each.name in chosen)
-            score += sum(_ALTERNATIVES_MAX - int(rank) for rank in ranks)
-    return score
 
 
 class Verdicts:
@@ -357,6 +351,11 @@ class Scheduler:
         self.cluster = cluster
         self._verdicts: dict[str, Verdicts] = {}
 
+    @cached_property
+    def _members(self) -> Counter[Group]:
+        """The number of pods of PodGroups that have not ended."""
+        return Counter(group_of(each) for each in self.cluster.inventory.all("Pod") if not has_ended(each))
+
     def schedule(self, pod: JSONObject) -> Placement:
         """Schedule a pod, with the retries that the scheduler itself would make at once."""
         cluster = self.cluster
@@ -364,9 +363,8 @@ class Scheduler:
             return Placement(pod, None, None, reason=f"the API server refuses it: {refused}")
         if node := text(pod, "spec", "nodeName"):
             return self._placed(pod, node)
-        if gates := items(pod, "spec", "schedulingGates"):
-            names = ", ".join(text(each, "name") for each in gates)
-            return Placement(pod, None, GATED, reason=f"it has scheduling gates: {names}")
+        if held_back := self._held_back(pod):
+            return held_back
         uses = claims_of(pod, cluster.inventory, cluster.settings.gates)
         if isinstance(uses, Blocked):
             entries, known, namespace = items(pod, "spec", "resourceClaims"), cluster.refused, namespace_of(pod)
@@ -390,6 +388,17 @@ class Scheduler:
             last = placement
             uses = [use._replace(claim=self._current(use.claim)) for use in uses]
         return self._with_prospect(placement, before)
+
+    def _held_back(self, pod: JSONObject) -> Placement | None:
+        """Return the placement of a pod that is not to be scheduled yet (PreEnqueue); None for others."""
+        if gates := items(pod, "spec", "schedulingGates"):
+            names = ", ".join(text(each, "name") for each in gates)
+            return Placement(pod, None, GATED, reason=f"it has scheduling gates: {names}")
+        group = group_of(pod)
+        if not group[1] or full_name_of(pod) in self.cluster.copies:
+            return None
+        waits, _ = not_ready(group, self.cluster.inventory, self._members[group])
+        return Placement(pod, None, None, reason=waits) if waits else None
 
     def _awaited(self, claims: Iterable[JSONObject]) -> tuple[binding.Awaited, ...]:
         """Return the devices of claims whose binding conditions are not met."""
@@ -466,8 +475,20 @@ class Scheduler:
             return Placement(pod, node, SCHEDULED, claims, reason=_RESERVED.format(node))
         absent = "" if known else ", which does not exist"
         why = next(filter(None, lacks), "" if claims else "its claims are not allocated")
-        reason = f"it names its node itself ({node}{absent}), so {why and f'{why} and '}it can never run"
+        scheduler = other_scheduler(pod)
+        how = f"its scheduler {scheduler} bound it to its node" if scheduler else "it names its node itself"
+        reason = f"{how} ({node}{absent}), so {why and f'{why} and '}it can never run"
         return Placement(pod, None, None, claims, reason=reason)
+
+    def undo(self, placement: Placement) -> None:
+        """Take the node and the devices of a pod back that was bound last."""
+        self.cluster.unbind(placement.pod)
+        before = {name_of(each): each for each in placement.needs.claims} if placement.needs else {}
+        for claim in map(self._current, placement.claims):
+            if earlier := before.get(name_of(claim)):
+                self.cluster.restore(claim, earlier)
+            else:
+                self.cluster.delete(claim)
 
     def filter(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Verdicts, Round]:
         """Check all nodes for a pod, without binding it."""
@@ -503,7 +524,7 @@ class Scheduler:
         if (
             left is not None
             and cluster.waits
-            and _consumer(pod).has(left)
+            and Consumer.of(pod).has(left)
             and binding.waits(left)
             and not binding.is_unavailable(left, cluster.now)
         ):  # it only waits for the devices of its claim for extended resources
@@ -597,7 +618,7 @@ class Scheduler:
         pending = round_.on(node).claims
         made = []
         if round_.on(node).made is not None:
-            made = [Use("", created(pending[-1]), _consumer(placement.pod))]
+            made = [Use("", created(pending[-1]), Consumer.of(placement.pod))]
             pending = [*pending[:-1], made[0].claim]
         allocations = result.allocations if result else []
         given: dict[int, JSONObject] = {}
@@ -660,20 +681,22 @@ class Scheduler:
         return placement._replace(condition=_failed(error), claims=claims, is_unbound=True)
 
 
+def other_scheduler(pod: JSONObject) -> str:
+    """Return the scheduler that a pod names; empty if it is kube-scheduler."""
+    name = text(pod, "spec", "schedulerName")
+    return "" if name == DEFAULT_SCHEDULER else name
+
+
 def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:
     """Return the claims whose devices keep a pod from its nodes and that nothing else uses, each once."""
     found: dict[str, JSONObject] = {}
     for index in sorted({index for each in verdicts.by_node.values() for index in each.unavailable}):
         claim, consumer = uses[index].claim, uses[index].consumer
-        reserved = items(claim, "status", "reservedFor")
+        reserved = reserved_for(claim)
         is_own = consumer.resource == POD and consumer.has(claim)  # a PodGroup's other pods may use its claim
         if not reserved or (len(reserved) == 1 and is_own):
             found.setdefault(name_of(claim), claim)
     return [*found.values()]
-
-
-def _consumer(pod: JSONObject) -> Consumer:
-    return Consumer(POD, name_of(pod), uid_of(pod))
 
 
 _PLACED_BY: Final = ("nodeSelector", "affinity", "tolerations", "overhead", "resources")

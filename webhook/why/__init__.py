@@ -21,7 +21,7 @@ from webhook.explain.components import cures
 from webhook.findings import GRAVE
 from webhook.inventory import MalformedError, has_ended, replicas_of
 from webhook.inventory.affinity import wants
-from webhook.inventory.claims import MADE, allocation_of, devices_of
+from webhook.inventory.claims import MADE, allocation_of, devices_of, pods_using
 from webhook.inventory.quotas import Quotas
 from webhook.inventory.resources import is_extended
 from webhook.objects import (
@@ -39,7 +39,6 @@ from webhook.objects import (
 from webhook.references.pods import QUEUE
 from webhook.scan.stored import WORKLOADS
 from webhook.simulation.cluster import Demand
-from webhook.simulation.rejections import pods_of
 from webhook.simulation.workloads import is_suspended, sample
 from webhook.why import claims, drivers, pending, started
 from webhook.why.containers import brief, failed, last_words, outcome
@@ -277,7 +276,7 @@ def _state(obj: JSONObject) -> str:
     if text(obj, "kind") == "ResourceClaim":
         devices = devices_of(obj)
         parts.append(f"allocated {', '.join(devices[:4])}" if devices else "not allocated")
-        if pods := pods_of(obj):
+        if pods := pods_using(obj):
             parts.append(f"reserved for {len(pods)} pod{'s' * (len(pods) != 1)}, the first is {pods[0]}")
     if node := text(obj, "spec", "nodeName"):
         parts.append(f"on {node}")
@@ -342,7 +341,7 @@ def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
     is_stopped = is_suspended(workload)
     if not (queue := text(labels, QUEUE) or text(known, "spec", "queueName")) or not (said or is_stopped):
         return None
-    pod = sample(workload)
+    pod = _sample(workload)
     why = next(scene.rule("kueue-unsupported", {**pod, "owner": {"labels": labels}}), "") if pod else ""
     why = brief(said) or why
     described = (f"{each} --namespace {namespace}" for each in ("workloads.kueue.x-k8s.io", f"localqueue {queue}"))
@@ -353,6 +352,13 @@ def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
         () if why else tuple(scene.inventory.kubectl(f"describe {each}") for each in described),
         words=said,
     )
+
+
+def _sample(workload: JSONObject) -> JSONObject | None:
+    """Return a pod as a workload makes it; None if it makes none, or has no template."""
+    with suppress(MalformedError):
+        return sample(workload)
+    return None
 
 
 def _of_parts(scene: Scene, workload: JSONObject) -> Iterator[Cause]:
@@ -395,9 +401,7 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
     makers = [workload, *sorted(scene.owned(workload), key=_revision, reverse=True)]
     makers = [each for each in makers if text(each, "kind") != "Pod"]
     namespace = namespace_of(workload)
-    pod = None
-    with suppress(MalformedError):  # one without a template
-        pod = sample(workload)
+    pod = _sample(workload)
     if pod is not None and (why := Quotas(scene.inventory, scene.settings.release, scene.settings.gates).refusal(pod)):
         refs = tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota")
         who, how = (refs[0], f"lower what the pods request, or raise spec.hard of {refs[0]}") if refs else ("", "")

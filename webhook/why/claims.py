@@ -10,7 +10,18 @@ from webhook.api.templates import source
 from webhook.engine.manifests import review
 from webhook.hints.names import listed
 from webhook.inventory import controller_of, has_ended
-from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, named
+from webhook.inventory.claims import (
+    CLAIM_NAME,
+    MADE,
+    Blocked,
+    Use,
+    allocation_of,
+    claims_of,
+    devices_of,
+    reserved_for,
+    uid_of,
+)
+from webhook.inventory.podgroups import group_of
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
 from webhook.scan.claims import fault_of
@@ -42,7 +53,7 @@ def blocking(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         return
     for use in found:
         if name_of(use.claim).endswith(MADE):
-            yield _uncreated(scene, pod, use)._replace(stage=NOT_CREATED)
+            yield (_unnamed(scene, pod, use) or _uncreated(scene, pod, use))._replace(stage=NOT_CREATED)
 
 
 def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Cause]:
@@ -51,7 +62,7 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
     statuses = items(pod, "status", "resourceClaimStatuses")
     made = next((each for each in statuses if text(each, "name") == name), None)
     if template and made is None:
-        group = scene.inventory.find("PodGroup", text(pod, "spec", "schedulingGroup", "podGroupName"), namespace)
+        group = scene.inventory.find("PodGroup", group_of(pod)[1], namespace)
         is_of_group = any(text(each, "name") == name for each in items(group, "spec", "resourceClaims"))
         if scene.inventory.find(_TEMPLATE, template, namespace) is None and not is_of_group:
             state, meant = _absent(scene, ref := Ref(_TEMPLATE, template, namespace))
@@ -100,7 +111,7 @@ def _absent(scene: Scene, ref: Ref) -> tuple[str, list[Ref]]:
 
 def being_deleted(scene: Scene, claim: JSONObject) -> Cause:
     """Say that a claim is being deleted, and what that waits for."""
-    users = [named(each) for each in items(claim, "status", "reservedFor")]
+    users = list(map(str, reserved_for(claim)))
     if users and (fault := _fault(scene, claim)):
         return fault
     finalizers = texts(mapping(claim, "metadata"), "finalizers")
@@ -114,13 +125,23 @@ def being_deleted(scene: Scene, claim: JSONObject) -> Cause:
         waits = f", and stays until finalizer {' and '.join(own or finalizers)} is removed"
     is_opaque = any(mapping(each, "opaque") for each in items(claim, "spec", "devices", "config"))
     helps = (_IMMUTABLE,) if finalizers and not users and is_opaque else ()
-    pods = [Ref("Pod", text(each, "name"), namespace_of(claim)) for each in items(claim, "status", "reservedFor")]
+    pods = [Ref("Pod", each.name, namespace_of(claim)) for each in reserved_for(claim)]
     return Cause(f"{ref_of(claim)} is being deleted{waits}", [claim, pods[:_USERS_MAX]], helps)
 
 
 _IMMUTABLE: Final = (
     "field is immutable: opaque parameters are compared by their bytes, and those with spaces differ after a JSON patch"
 )
+
+
+def _unnamed(scene: Scene, pod: JSONObject, use: Use) -> Cause | None:
+    """Say that a claim has been made from its template, and the pod's status does not name it; None if it has not."""
+    own = (each for each in scene.inventory.all(_CLAIM) if text(controller_of(each), "uid") == uid_of(pod) != "")
+    of_entry = (each for each in own if text(each, "metadata", "annotations", CLAIM_NAME) == use.name)
+    claim = next((each for each in of_entry if not name_of(each).endswith(MADE)), None)
+    said = f"{ref_of(claim)} was made for claim {use.name}, and the pod's status does not name it yet" if claim else ""
+    help_ = "wait a moment: kube-controller-manager writes it there; if it stays so, see its log"
+    return Cause(said, [claim, pod], (help_,)) if claim else None
 
 
 def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:

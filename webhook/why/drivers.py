@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from webhook.allocation.devices import Slice, Tolerations, taint_of
+from webhook.allocation.devices import Slice, Tolerations, blocking
 from webhook.allocation.features import POOLS_WHOLE_SINCE
 from webhook.engine.prescheduled import REQUIRED
 from webhook.explain.components import cures
@@ -27,7 +27,6 @@ from webhook.objects import (
     text,
 )
 from webhook.scan.drivers import known_drivers, unpublished
-from webhook.simulation.cluster import blocking
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
 from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting
@@ -131,7 +130,7 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
     spec = mapping(workload, "spec", "template", "spec")
     if not is_for(spec, node):
         tolerations = Tolerations(items(spec, "tolerations"))
-        kept = [each for each in blocking(node) if not tolerations.cover(each)]
+        kept = [each for each in blocking(items(node, "spec", "taints")) if not tolerations.cover(each)]
         taints = [str(each) for each in kept if not each.key.startswith("node.kubernetes.io/")] or [*map(str, kept)]
         return Cause(
             f"{who} does not tolerate the taint {' and '.join(taints)} of node {name}",
@@ -251,7 +250,7 @@ def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
     """Yield the taints of devices of a node, which keep claims from them that do not tolerate these."""
     slices = (each for each in scene.cluster.allocator.catalog.slices if each.node_name == node)
     devices = (device for each in slices for device in each.devices)
-    tainted = by_key((taint_of(taint), each) for each in devices for taint in each.content.taints)
+    tainted = by_key((taint, each) for each in devices for taint in each.content.taints)
     for taint, found in tainted.items():
         about = [Ref("Device", each.name) for each in found[:4]]
         yield Cause(f"the taint {taint} keeps claims from {listed(map(str, found))}", [about_taints(taint), about])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.allocation.demand import LIMIT
-from webhook.allocation.devices import Taint, taint_of
+from webhook.allocation.devices import Taint
 from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
@@ -14,10 +14,11 @@ from webhook.engine.prescheduled import REQUIRED
 from webhook.explain.components import cures
 from webhook.grouping import by_key
 from webhook.hints.names import listed
-from webhook.inventory import KUEUE, controller_of, has_ended
+from webhook.inventory import KUEUE, controller_of
 from webhook.inventory.affinity import nodes_named, term_selects, wants
 from webhook.inventory.claims import Blocked, allocation_of, claims_named, requests_of, results_of, sources_of
 from webhook.inventory.plugins import home_of
+from webhook.inventory.podgroups import group_of, least_of, members, not_ready
 from webhook.inventory.resources import as_in_pods, is_extended, requests
 from webhook.objects import (
     JSONObject,
@@ -27,7 +28,6 @@ from webhook.objects import (
     mapping,
     name_of,
     namespace_of,
-    number,
     text,
     texts,
 )
@@ -50,7 +50,7 @@ from webhook.simulation.cluster import (
     lack_of,
 )
 from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
-from webhook.simulation.scheduler import DEFAULT_SCHEDULER, Needs, Placement, Round, Verdicts
+from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts, other_scheduler
 from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims, drivers
@@ -212,9 +212,17 @@ class Lacks:
         because = because or next(self._scene.rule("not-published", claim or {}), "")
         selecting = f"has {wish}, as the selector of {asked.who} wants"
         selecting = selecting if wish else f"matches the selector of {asked.who}"
-        total, of_class = asked.total("ofClass"), f"of class {asked.device_class}"
-        said = f"the only one {of_class} does not match" if total == 1 else f"none of {total} {of_class} matches"
+        total, of_class = self._counted(asked.total("ofClass")), f"of class {asked.device_class}"
+        said = (
+            f"the only one {of_class} does not match"
+            if total == "1"
+            else f"none {total and f'of {total} '}{of_class} matches"
+        )
         return Cause(f"no device {selecting}: {said}{because and f', as {brief(because)}'}", asked.about)
+
+    def _counted(self, devices: int) -> str:
+        """Write the number of devices on all nodes; nothing where several nodes may reach the same."""
+        return str(devices) if all(each.node_name for each in self._scene.catalog.slices) else ""
 
     # -- holders
 
@@ -234,7 +242,7 @@ class Lacks:
         is_lower = bool(pods) and all(priority(each, self._scene.inventory) < mine for each in pods)
         lower = "by pods of lower priority, " if is_lower else ""
         why = "; the scheduler does not preempt pods for devices" if is_lower else ""
-        all_ = "the only one is" if total == 1 else f"all {total} are"
+        all_ = "the only one is" if total == 1 else " ".join(filter(None, ["all", self._counted(total), "are"]))
         said = f"no {asked.what} is free for {asked.who}: {all_} held"
         if most or self._own:
             what = asked.what.replace("device", "devices", 1) if asked.wanted > 1 else asked.what
@@ -287,7 +295,7 @@ class Lacks:
             )
         catalog = self._scene.cluster.allocator.catalog
         devices_of = (device for each in catalog.slices for device in each.devices)
-        places = [str(each) for each in devices_of if any(taint_of(one) in taints for one in each.content.taints)]
+        places = [str(each) for each in devices_of if any(one in taints for one in each.content.taints)]
         if (evicted := self._evicted()) and places:
             said = (
                 f"the taint {written} of device {places[0]} evicted pod {evicted}, and keeps its successor "
@@ -468,7 +476,7 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
         return Explained([Cause(said, [*about, known], sort="scheduling-gate", words=words)])
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
         return Explained(blocking, scene.scheduler.schedule(pod))
-    if text(pod, "spec", "schedulingGroup", "podGroupName") and (found := _of_gang(scene, pod)):
+    if group_of(pod)[1] and (found := _of_gang(scene, pod)):
         return found
     return _Pending(scene, pod).found(scene.scheduler.schedule(pod))
 
@@ -505,21 +513,14 @@ def scaling(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 def _of_gang(scene: Scene, asked: JSONObject) -> Explained | None:
     """Say why the gang of a pod's PodGroup cannot be scheduled; None if enough of its pods find devices."""
-    name, namespace = text(asked, "spec", "schedulingGroup", "podGroupName"), namespace_of(asked)
-    group, ref = scene.inventory.find("PodGroup", name, namespace), Ref("PodGroup", name, namespace)
-    if group is None:
-        hint = did_you_mean(name, [each for space, each in scene.inventory.names("PodGroup") if space == namespace])
-        said = f"{ref}, which the pod belongs to, does not exist{hint and f'; {hint}'}"
-        return Explained([Cause(said, [ref], sort="pod-group")])
-    least = number(group, "spec", "schedulingPolicy", "gang", "minCount")
+    group = group_of(asked)
+    ref = Ref("PodGroup", group[1], group[0])
+    pods, least = members(group, scene.inventory), least_of(group, scene.inventory)
+    said, help_ = not_ready(group, scene.inventory, len(pods))
+    if said:
+        return Explained([Cause(said, [ref], tuple(filter(None, [help_])), sort="pod-group")])
     if not least:
         return None
-    pods = [each for each in scene.inventory.all("Pod") if namespace_of(each) == namespace and not has_ended(each)]
-    pods = [each for each in pods if text(each, "spec", "schedulingGroup", "podGroupName") == name]
-    if len(pods) < least:
-        said = f"{ref} is not complete: {len(pods)} of the {least} pods (minCount) exist that are scheduled together"
-        helps = (f"create {least - len(pods)} more pods of the group, or lower its minCount",)
-        return Explained([Cause(said, [ref], helps, sort="pod-group")])
 
     def told(pod: JSONObject, cause: Cause, what: str) -> Cause:
         said = f"{ref} needs devices for {least} pods together: pod {name_of(pod)} {what}: {cause.text}"
@@ -595,7 +596,7 @@ class _Pending:
 
     def _full(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         for claim in used:
-            if len(items(claim, "status", "reservedFor")) >= binding.CONSUMERS_MAX:
+            if binding.used_up([claim]):
                 most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
                 helps = ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",)
                 yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], helps)
@@ -836,7 +837,7 @@ class _Pending:
     def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
         claim = next(filter(allocation_of, needs.claims))
-        others = set(rejections.pods_of(claim)) - {name_of(self.pod)}
+        others = {*rejections.holder(self.scene.cluster, full_name_of(claim), 0)["pods"]} - {name_of(self.pod)}
         helps = (_NOT_SHARED,) if others and self._source(claim).kind == "ResourceClaim" else ()
         said = f"{ref_of(claim)} is allocated on {names}, {cause.text}"
         return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))
@@ -896,13 +897,12 @@ class _Pending:
 
     def _unexpected(self, node: str) -> Cause:
         """Say what the scheduler says of a pod for which there is room, as far as the simulation can tell."""
-        name = text(self.pod, "spec", "schedulerName") or DEFAULT_SCHEDULER
         nominated = text(self.pod, "status", "nominatedNodeName")
         words = self._said()
         if nominated:
             said = f"waits on {nominated} until the pods that it preempts there have ended"
             return Cause(said, [Ref("Node", nominated), self.pod])
-        if name != DEFAULT_SCHEDULER and not words:
+        if (name := other_scheduler(self.pod)) and not words:
             return Cause(
                 f"its scheduler {name} (spec.schedulerName) has said nothing of it: does it run? kube-scheduler "
                 f"leaves the pod alone, for which {node} has room",

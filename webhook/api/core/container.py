@@ -13,7 +13,7 @@ from webhook import formats
 from webhook.api.core.values import Others, Quantity, V1Struct, unjudged
 from webhook.formats import LATEST, tag_of
 from webhook.formats.quantities import Quantity as Amount
-from webhook.formats.quantities import decode_quantity, parse_quantity
+from webhook.formats.quantities import parse_quantity
 from webhook.problem import Key, Path, Problem, Verbatim, forbidden, invalid, malformed, required
 from webhook.release import Release
 from webhook.schema import Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
@@ -195,22 +195,6 @@ def amounts_of_resources(container: View) -> Iterator[Problem]:
         yield forbidden(resources.path, "HugePages require cpu or memory")
 
 
-def only_limits(resources: Mapping[str, Any] | None, release: Release) -> list[tuple[str, Problem]]:
-    """List the findings that are repeated for the requests of a pod, which are those of limits by default.
-
-    Returns:
-        The names of resources, each with a finding about its amount.
-    """
-    resources = resources or {}
-    requests = resources.get("requests") or {}
-    return [
-        (name, problem)
-        for name, value in (resources.get("limits") or {}).items()
-        if name not in requests
-        for problem in of_resource(name, _in_thousandths(decode_quantity(value)), release)
-    ]
-
-
 def of_resource(name: str, amount: Amount, release: Release) -> Iterator[Problem]:
     """Yield the findings about one resource of a container, without their place."""
     path, shown, standard = Path(), Verbatim(name) if release in _TYPED else name, "/" not in name
@@ -233,10 +217,10 @@ def of_resource(name: str, amount: Amount, release: Release) -> Iterator[Problem
 
 
 def _settled(amounts: Mapping[str, Amount]) -> dict[str, Amount]:
-    return {name: _in_thousandths(amount) for name, amount in amounts.items()}
+    return {name: in_thousandths(amount) for name, amount in amounts.items()}
 
 
-def _in_thousandths(amount: Amount) -> Amount:
+def in_thousandths(amount: Amount) -> Amount:
     """Round a quantity up to thousandths, as defaults do (``SetDefaults_ResourceList``)."""
     if amount.power >= _MILLI:
         return amount

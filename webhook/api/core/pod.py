@@ -11,14 +11,14 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from webhook import formats
-from webhook.api.core.container import COMPUTE, HUGE, ResourceList, only_limits
+from webhook.api.core.container import COMPUTE, HUGE, ResourceList, in_thousandths, of_resource
 from webhook.api.core.meta import Metadata, Object, created_name
 from webhook.api.core.podspec import PodSpec, containers_of
 from webhook.api.core.podupdate import Complete, changes
 from webhook.api.core.values import Others, Quantity, V1Struct
 from webhook.escapes import GO_SPACE
 from webhook.formats.quantities import Quantity as Amount
-from webhook.formats.quantities import readable_quantity
+from webhook.formats.quantities import decode_quantity, readable_quantity
 from webhook.grouping import repeated
 from webhook.objects import items, mapping
 from webhook.problem import Key, Path, Problem, duplicate, forbidden, invalid, required
@@ -295,9 +295,12 @@ def node_before_gates_cleared(spec: View) -> Iterator[Problem]:
 def amounts_of_default_requests(spec: View) -> Iterator[Problem]:
     """An invalid limit of a pod is reported twice, as the request defaults to the limit."""
     for kind, index, container in containers_of(spec, "containers", "initContainers"):
-        for name, problem in only_limits(container.get("resources"), spec.release):
+        resources = container.get("resources") or {}
+        limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+        for name in [each for each in limits if each not in requests]:
             path = spec / kind / index / "resources"
-            yield problem._replace(path=path / "limits" / Key(name), spelled=path / "requests" / Key(name))
+            for problem in of_resource(name, in_thousandths(decode_quantity(limits[name])), spec.release):
+                yield problem._replace(path=path / "limits" / Key(name), spelled=path / "requests" / Key(name))
 
 
 class Pod(Object):

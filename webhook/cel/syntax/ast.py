@@ -189,7 +189,7 @@ def qualified_name(node: Expression) -> str | None:
 
 Path = tuple[str, ...]
 
-INDEXES: Final = frozenset({"_[_]", "_[?_]", "_?._"})
+_INDEXES: Final = frozenset({"_[_]", "_[?_]", "_?._"})
 """Functions that read a part of a value, with its key."""
 
 
@@ -226,7 +226,7 @@ def step_of(node: Expression) -> tuple[Expression, str, int] | None:
     """The operand of a step, its name, and the name's offset; None if it is not a step with a constant name."""
     if isinstance(node, Select):
         return node.operand, node.field, node.offset + 1
-    if isinstance(node, Call) and node.function in INDEXES:
+    if isinstance(node, Call) and node.function in _INDEXES:
         *operands, key = node.arguments if node.target is None else (node.target, *node.arguments)
         if len(operands) == 1 and isinstance(key, Literal) and type(key.value) is str:
             return operands[0], key.value, key.offset

@@ -14,7 +14,7 @@ from webhook import formats
 from webhook.api.core.catalogue import of_policies, type_of
 from webhook.api.core.meta import created_name
 from webhook.api.versions import DEFAULT
-from webhook.cel.kubernetes.url import parse
+from webhook.cel.kubernetes.url import URLPart, parse, unescape
 from webhook.cel.syntax.lexer import CONSTANTS, RESERVED
 from webhook.escapes import GO_SPACE
 from webhook.grouping import repeated
@@ -307,7 +307,8 @@ def _url(stated: str, path: Path) -> Iterator[Problem]:
         yield invalid(path, "", f"host must be provided{form}")
     if url.user is not None:
         yield invalid(path, url.user.decode(), "user information is not permitted in the URL")
-    for part, name in ((url.raw_fragment, "fragments"), (url.raw_query, "query parameters")):
+    fragment = unescape(url.raw_fragment, URLPart.FRAGMENT)
+    for part, name in ((fragment, "fragments"), (url.raw_query, "query parameters")):
         if part:
             yield invalid(path, part.decode(errors="replace"), f"{name} are not permitted in the URL")
 

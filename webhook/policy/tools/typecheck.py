@@ -54,6 +54,8 @@ _BRANCHES: Final[Mapping[str, bool | None]] = {"_||_": True, "_&&_": False, "_?_
 _COST_OF_ASKING: Final = 1_000
 """The most that it may cost to ask for the kind."""
 _WORDS: Final = Pattern(r"\w+")
+_VERSIONS: Final = frozenset({"apiVersion", "version"})
+"""The fields by which an expression asks for the version, so that it may read the fields of each."""
 _APART: Final = "the API server tells the types of different fields apart: write dyn(…) around one of them"
 
 
@@ -120,7 +122,7 @@ def _unread(policy: Policy, kinds: Kinds, release: Release, mistyped: Collection
         if is_alone and len(places) == len(matched) and (in_any_version or hint):  # or another release may have it
             of = " or ".join(dict.fromkeys(each.kind for each in matched))
             message = f"no {one}{of} has {name} there{effect}"
-        elif usual and place and place not in words and usual.kind in having:
+        elif usual and place and words.isdisjoint({place, *_VERSIONS}) and usual.kind in having:
             rule, effect = (rule, effect) if is_tested else ("fails-on-valid", f": no such key: {name}")
             message = f"a {usual.kind} of {usual.api_version} never has {name} there{effect}"
         else:
@@ -219,14 +221,17 @@ def _is_comparison_with_null(issue: Issue) -> bool:
     return function in _EQUALITY and types.NULL in signature.arguments
 
 
-def _reached(stated: StatedExpression, environment: Environment, kind: GroupVersionKind) -> tuple[CompileError, Type]:
+def _reached(
+    root: Expression, text: str, environment: Environment, kind: GroupVersionKind
+) -> tuple[CompileError, Type]:
     """Check the parts of an expression that are evaluated for a kind, as it may ask for the kind first.
+
+    Args:
+        root: The expression, which was checked as a whole.
 
     Returns:
         Their errors, if any, and the type of the value, if there are none.
     """
-    root = environment.parse(stated.text)
-    Checker(environment, Issues(stated.text), current()).check(root)
     with_items = set[Expression]()  # the parts that read the items of a list or map: they cannot be evaluated alone
     for node in within(root):
         if isinstance(node, Comprehension):
@@ -239,9 +244,9 @@ def _reached(stated: StatedExpression, environment: Environment, kind: GroupVers
         elif (value := _value_for(operands[0], environment, kind)) is not None:
             side = Shared(node.offset, operands[1 if value else 2])
             node.arguments = [operands[0], side, side]
-    issues = Issues(stated.text)
+    issues = Issues(text)
     Checker(environment, issues, current()).check(root)
-    return CompileError(stated.text, [*dict.fromkeys(issues.found)]), types.DYN if issues.found else root.type
+    return CompileError(text, [*dict.fromkeys(issues.found)]), types.DYN if issues.found else root.type
 
 
 def _value_for(node: Expression, environment: Environment, kind: GroupVersionKind) -> bool | None:
@@ -282,16 +287,16 @@ def _errors(
     known: dict[str, Type] = {}
     for index, stated in enumerate(chain(policy.variables, _expressions(policy))):
         type_: Type = types.DYN
-        try:
-            type_ = environment.check(stated.text).type
-        except CompileError as error:
-            reached = error
-            if not as_stated and isinstance(stated.compiled, CompiledExpression):
-                with suppress(BudgetExceededError, RecursionError, CompileError):  # nested too deeply
-                    reached, type_ = _reached(stated, environment, kind)
-            yield stated, error, reached, environment
-        except BudgetExceededError:
-            pass  # compiling the policy reports this
+        with suppress(BudgetExceededError, RecursionError):  # compiling the policy reports this
+            try:
+                root = environment.parse(stated.text)
+                type_ = environment.typed(root, Issues(stated.text)).type
+            except CompileError as error:
+                reached = error
+                if not as_stated and isinstance(stated.compiled, CompiledExpression):  # then its syntax is right
+                    with suppress(BudgetExceededError, RecursionError):  # nested too deeply
+                        reached, type_ = _reached(root, stated.text, environment, kind)
+                yield stated, error, reached, environment
         if index < len(policy.variables):
             known[stated.name] = of_variable(type_)
             environment = with_variables(typed, dict(known))
