@@ -82,7 +82,8 @@ def _is_orphaned(claim: JSONObject, cluster: Stored) -> bool:
     """Tell whether a claim was made for a pod that is gone."""
     owners = [each for each in items(claim, "metadata", "ownerReferences") if text(each, "kind") == "Pod"]
     if owners:
-        return not any(cluster.inventory.referred("Pod", each, namespace_of(claim)) for each in owners)
+        names, namespace = ((text(each, "name"), text(each, "uid")) for each in owners), namespace_of(claim)
+        return not any(cluster.inventory.referred("Pod", *each, namespace) for each in names)
     annotations = mapping(claim, "metadata", "annotations")
     return not items(claim, "metadata", "ownerReferences") and (CLAIM_NAME in annotations or ANNOTATION in annotations)
 

@@ -293,7 +293,7 @@ class Explainer:
             wanted = needs.demand.with_more(total(verdict.taken)).requests
             allocatable = self._cluster.nodes[node].allocatable
             resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
-        details = [*self._details([each for each, _ in looks], verdict, needs)]
+        details = [*self.details([each for each, _ in looks], verdict, needs)]
         if funnels is None:
             return NodeGroup(names, reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
         compete = _compete(funnels)
@@ -302,7 +302,7 @@ class Explainer:
         details += filter(None, [": ".join(filter(None, conflict))])
         return NodeGroup(names, reasons, requests, resolvable, tuple(details), verdict.by_devices, conflict.why)
 
-    def _details(self, nodes: Sequence[int], verdict: NodeVerdict, needs: Needs) -> Iterator[str]:
+    def details(self, nodes: Sequence[int], verdict: NodeVerdict, needs: Needs) -> Iterator[str]:
         """Describe what is behind reasons that are not about devices."""
         yield from (elsewhere(self._cluster, needs.claims[each]) for each in verdict.unavailable)
         if not verdict.by_devices:

@@ -12,6 +12,7 @@ from webhook.engine.prescheduled import REQUIRED
 from webhook.explain.components import cures
 from webhook.grouping import by_key
 from webhook.hints.names import listed
+from webhook.inventory import has_ended
 from webhook.inventory.affinity import required, wants
 from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.objects import (
@@ -118,12 +119,16 @@ def on_node(scene: Scene, driver: str, node: JSONObject) -> Cause | None:
     return None if found is None else of_plugin(scene, found, node)
 
 
+def pod_on(scene: Scene, workload: JSONObject, node: str) -> JSONObject | None:
+    """Return the pod of a DaemonSet on a node: one that has ended, such as an evicted one, if there is no other."""
+    return min((each for each in scene.owned(workload) if home_of(each) == node), key=has_ended, default=None)
+
+
 def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | None:
     """Say what is wrong with the pod of a DaemonSet on a node; None if it runs."""
     who, name = f"DaemonSet {full_name_of(workload)}", name_of(node)
-    pods = [each for each in scene.owned(workload) if home_of(each) == name]
-    if pods:
-        return of_pod(pods[0], scene)
+    if pod := pod_on(scene, workload, name):
+        return of_pod(pod, scene)
     about = workload, Ref("Node", name)
     if not _matches(workload, node):
         return Cause(f"{who} does not select {name}: {unselected(workload, [node])}", about)
