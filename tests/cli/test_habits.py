@@ -2,20 +2,23 @@
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import which
 
 import pytest
 
-from tests.command import ROOT, Done, draguard, findings, process, reported, usage_error
+from tests.command import ROOT, SCRIPT, Done, draguard, findings, process, reported, usage_error
 from tests.rows import each_row, each_row_beside
 from tests.structured import claim
 from tests.test_start_up import imported
-from webhook.cli.completion import every, options_of
+from webhook.cli.completion import options_of
 from webhook.cli.parser import Parser, make_parser
+from webhook.configuration.options import PROGRAM, Command
 
 FINE = ROOT / "examples/fixed/pod-with-cats.yaml"
 BAD = "examples/limits/nodes.yaml"
@@ -111,28 +114,34 @@ class TestHelp:
         assert page.startswith('.TH "DRAGUARD" 1 ')
         for words, command in every():
             called = " ".join(("draguard", *words)).replace("-", r"\-")
-            assert f".B {called} " in page
+            section = page.partition(f"\n.SH {called.upper()}\n.nf\n")[2].partition("\n.fi\n")[0]
+            assert section.startswith(f"usage: {called} ")
             for option in options_of(command):
-                assert all(name.replace("-", r"\-") in page for name in option.names)
+                assert all(name.replace("-", r"\-") in section for name in option.names)
         requests = {line.split()[0] for line in page.splitlines() if line.startswith(".")}
-        assert requests == {".TH", ".nh", ".ad", ".SH", ".SS", ".B", ".PP", ".TP", ".nf", ".fi"}
-        assert "\n.SS suppression\nRULE is a rule, a pattern such as" in page
+        assert requests == {".TH", ".SH", ".nf", ".fi"}
+
+
+def every(words: tuple[str, ...] = (), command: Command = PROGRAM) -> Iterator[tuple[tuple[str, ...], Command]]:
+    """List the commands, with the words that call them."""
+    yield words, command
+    for name, each in command.actions.items():
+        yield from every((*words, name), each)
 
 
 class TestCompletion:
-    @pytest.mark.process
-    def test_bash_completes_what_follows_the_last_break_of_the_line(self, tmp_path: Path) -> None:
+    def test_what_follows_the_last_break_of_a_line_is_completed(self) -> None:
         expected = {
-            "draguard vali": ["validate"],
-            "draguard validate --helm": ["--helm-values", "--helm-set"],
-            "draguard validate --color ": ["auto", "always", "never"],
-            "draguard validate --color=al": ["always"],
-            "draguard validate --output js": ["json"],
-            "draguard validate --ignore attribute-val": ["attribute-values"],
-            "draguard validate --level attribute-val": ["attribute-values="],
-            "draguard validate --level attribute-values=": ["off", "note", "warn", "error"],
-            "draguard validate --level=attribute-values=e": ["error"],
-            "draguard validate --level w": [
+            "vali": ["validate"],
+            "validate --helm": ["--helm-values", "--helm-set"],
+            "validate --color ": ["auto", "always", "never"],
+            "validate --color=al": ["always"],
+            "validate --output js": ["json"],
+            "validate --ignore attribute-val": ["attribute-values"],
+            "validate --level attribute-val": ["attribute-values="],
+            "validate --level attribute-values=": ["off", "note", "warn", "error"],
+            "validate --level=attribute-values=e": ["error"],
+            "validate --level w": [
                 "warn",
                 "webhook-fields=",
                 "webhook-names=",
@@ -141,42 +150,54 @@ class TestCompletion:
                 "wrong-parameters=",
                 "wrong-type=",
             ],
-            "draguard validate --feature-gates DRAAdminAccess=": ["true", "false"],
-            "draguard validate --kubernetes-version 1.29": ["1.29"],
-            "draguard serve --enforce workl": ["workloads="],
-            "draguard snapshot --without no": ["nodes"],
-            "draguard explain ResourceClaimT": ["ResourceClaimTemplate"],
-            "draguard driver show gpu.nv": ["gpu.nvidia.com"],
-            "draguard policy ch": ["check"],
-            "draguard policy check --cos": ["--costs"],
-            "draguard policy generate --limit de": ["devices="],
-            "draguard help validate --": ["--help", "--man"],
-            "draguard completion ": ["bash", "zsh", "fish"],
-            "draguard validate ma": [],
+            "validate --feature-gates DRAAdminAccess=": ["true", "false"],
+            "validate --kubernetes-version 1.29": ["1.29"],
+            "serve --enforce workl": ["workloads="],
+            "snapshot --without no": ["nodes"],
+            "explain ResourceClaimT": ["ResourceClaimTemplate"],
+            "driver show gpu.nv": ["gpu.nvidia.com"],
+            "policy ch": ["check"],
+            "policy check --cos": ["--costs"],
+            "policy generate --limit de": ["devices="],
+            "help validate --": ["--help", "--man"],
+            "completion ": ["bash", "zsh", "fish"],
+            "validate ma": [],
         }
-        script = """
-        for COMP_LINE in "$@"; do
-            COMP_POINT=${#COMP_LINE}
-            read -ra COMP_WORDS <<< "${COMP_LINE//=/ = }x"  # x: the last word may be empty
-            COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-            _draguard
-            echo "${COMPREPLY[*]}"
-        done
-        """
-        file = tmp_path / "script"  # an argument may not be that long
-        file.write_text(draguard("completion", "bash").out + script, encoding="utf-8")
-        command = ["bash", str(file), *expected]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert done.stderr == ""
-        assert {line: words.split() for line, words in zip(expected, done.stdout.split("\n"), strict=False)} == expected
+        for line, words in expected.items():
+            kind, *found = draguard("completion", "bash", f"draguard {line}").out.splitlines()
+            assert (found, kind == "files") == (words, line.endswith((" js", " ma"))), line
 
-    @each_row("shell", "zsh", "fish")
-    def test_other_shells_know_every_option(self, shell: str) -> None:
-        script = draguard("completion", shell).out
-        for _, command in every():
-            for name in (name for option in options_of(command) for name in option.names):
-                spelt = re.sub("^--?", lambda dashes: "-l " if len(dashes[0]) > 1 else "-s ", name)
-                assert (name if shell == "zsh" else spelt) in script
+    @each_row("line", "", "draguard", "  draguard", "draguard unknown x ")
+    def test_of_any_line_nothing_fails(self, line: str) -> None:
+        assert draguard("completion", "zsh", line).code == 0
+
+    def test_other_shells_get_whole_words_with_what_they_are_about(self) -> None:
+        assert draguard("completion", "zsh", "draguard validate --color=al").out == "words\n--color=always\t\n"
+        assert draguard("completion", "fish", "draguard vers").out == "words\nversion\tPrint the version\n"
+        for words, command in every():
+            found = draguard("completion", "zsh", " ".join(("draguard", *words, "-"))).out
+            assert all(f"\n{name}\t" in found for option in options_of(command) for name in option.names)
+
+    @pytest.mark.process
+    @pytest.mark.parametrize(
+        ("shell", "asked"),
+        [
+            ("bash", "COMP_LINE='draguard policy che'; COMP_POINT=${#COMP_LINE}; _draguard; echo ${COMPREPLY[*]}"),
+            ("fish", "complete -C 'draguard policy che'"),
+            ("zsh", "_describe() { print ${(P)2} }; words=(draguard policy che); CURRENT=3; _draguard"),
+        ],
+    )
+    def test_a_script_asks_the_command(self, shell: str, asked: str, tmp_path: Path) -> None:
+        if not which(shell):
+            pytest.skip(f"no {shell} here")
+        script = draguard("completion", shell).out.replace("else compdef _draguard draguard; ", "")
+        file = tmp_path / "script"
+        file.write_text(f"{script}\n{asked}\n", encoding="utf-8")
+        path = f"{SCRIPT.parent}:{os.environ['PATH']}"
+        done = subprocess.run(
+            [shell, file], capture_output=True, text=True, check=True, env={**os.environ, "PATH": path}
+        )
+        assert (done.stdout.split()[0].partition(":")[0], done.stderr) == ("check", "")
 
 
 READING = each_row(

@@ -17,6 +17,7 @@ from tests.cli.manifests import CLUSTER, DEPLOYMENT, simulated
 from tests.command import ROOT, SCRIPT, Done, draguard, reported, usage_error
 from tests.kubectl import kubectl
 from tests.rows import each_row
+from tests.scan import clusters as stored
 from tests.scan.clusters import device, slices
 from tests.simulation import clusters
 from tests.simulation.clusters import device_class, node, ran, written
@@ -122,6 +123,16 @@ class TestPods:
         pod.write_text(POD)
         (found,) = simulated("--cluster", CLUSTER, "--cluster", pod)
         assert (found["name"], found["node"]) == ("p", "node-a")
+
+    def test_a_driver_that_crashes_on_the_node_is_noted(self, tmp_path: Path) -> None:
+        failing = {"name": "plugin", "restartCount": 4, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+        driver = [stored.daemon_set(), stored.plugin(containerStatuses=[failing])]
+        waits = [stored.claim("gpu"), stored.pod("p", ["gpu"], "Pending", "")]
+        text = result(tmp_path, *stored.HEALTHY, *driver, *waits)
+        note = "the pod does not start before driver gpu.example.com runs on n1: pod driver-n1: plugin is not running"
+        assert text.startswith("default/p: n1\n")
+        assert note in text
+        assert note not in result(tmp_path, *stored.HEALTHY, driver[0], stored.plugin(), *waits)
 
 
 class TestFit:

@@ -171,7 +171,8 @@ class TestSelectors:
     )
     def test_an_error_has_the_advice_that_match_gives_and_what_it_ends(self, ui: Ui, read: str, advice: str) -> None:
         reason = ui.match(f'device.{read} == "x"')["reasons"][1]
-        assert reason.endswith(f" ({advice}); an error ends scheduling on all nodes")
+        assert f": {advice}" in reason
+        assert reason.endswith("); an error ends scheduling on all nodes")
 
     def test_what_another_tab_has_read_again_is_not_mixed_in(self, tmp_path: Path) -> None:
         ui = opened(tmp_path, node(), slices(device()), device_class())

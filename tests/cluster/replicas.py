@@ -15,8 +15,8 @@ import yaml
 
 from tests.apiserver import ApiServer, running
 from tests.serving import look
-from webhook.cluster.manager import Manager
-from webhook.cluster.options import ManagerOptions, encode_all
+from webhook.cluster.manager import Manager, Pair
+from webhook.cluster.options import PAIR, ManagerOptions, encode_all
 from webhook.cluster.rotation import step
 from webhook.objects import JSONObject
 from webhook.server import Certificate
@@ -39,7 +39,7 @@ class Replica(Manager):
 
     def __init__(self, api: ApiServer, where: Path, **options: Any) -> None:
         self.time = Clock()
-        self.directory = where
+        self.path = where / PAIR
         given = options_of(api, where)
         self.names = given.names
         super().__init__(replace(given, **options), decide=step, clock=self.time)
@@ -52,12 +52,18 @@ class Replica(Manager):
             self.tick()
 
     def fingerprint(self) -> bytes:
-        return ssl.PEM_cert_to_DER_cert((self.directory / "tls.crt").read_text())
+        return ssl.PEM_cert_to_DER_cert(self.files()[0].decode())
+
+    def files(self) -> tuple[bytes, bytes]:
+        """Return certificate and key."""
+        found = Pair(self.path).content()
+        assert found is not None
+        return found
 
     def handshake(self, bundle: bytes) -> bytes:
         """Shake hands as a client that trusts a bundle alone, and return the certificate that it saw."""
         if self.certificate is None:
-            self.certificate = Certificate(self.directory / "tls.crt", self.directory / "tls.key")
+            self.certificate = Certificate(self.path, self.path)
         look(self.certificate)
         trusting = ssl.create_default_context(cadata=bundle.decode())
         trusting.verify_flags |= ssl.VERIFY_X509_STRICT

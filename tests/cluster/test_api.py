@@ -1,4 +1,5 @@
 import json
+import stat
 import subprocess
 import sys
 import threading
@@ -232,33 +233,32 @@ def test_a_process_that_serves_does_not_load_cryptography() -> None:
 
 
 def test_a_pair_is_replaced_as_a_whole_and_nothing_is_left_behind(tmp_path: Path) -> None:
-    pair = Pair(tmp_path / "pair")
-    assert not pair.is_usable()
+    pair = Pair(tmp_path / "pair/tls.pem")
+    assert pair.content() is None
     for _ in range(3):
-        (pair.directory / "..remains of a crash").mkdir(parents=True)
-        (pair.directory / "..new").write_text("remains, too")
+        pair.path.parent.mkdir(exist_ok=True)
+        (tmp_path / "pair/tls.new").write_text("remains of a crash")
         data = begun()
         pair.put(data["tls.crt"], data["tls.key"])
-        assert (pair.directory / "tls.key").read_bytes() == data["tls.key"]
-        assert (pair.directory / "tls.key").resolve().parent == (pair.directory / "tls.crt").resolve().parent
-        assert pair.is_usable()
-        assert len(list(pair.directory.iterdir())) == 4
+        assert pair.content() == (data["tls.crt"], data["tls.key"])
+        assert stat.S_IMODE(pair.path.stat().st_mode) == 0o600
+        assert [*pair.path.parent.iterdir()] == [pair.path]
 
 
 def test_a_pair_that_does_not_belong_together_is_refused(tmp_path: Path) -> None:
     one, other = begun(), begun()
-    pair = Pair(tmp_path)
+    pair = Pair(tmp_path / "tls.pem")
     pair.put(one["tls.crt"], one["tls.key"])
     with pytest.raises(ClusterError, match=r"refused, the one in use kept: KEY_VALUES_MISMATCH"):
         pair.put(other["tls.crt"], one["tls.key"])
-    assert (tmp_path / "tls.crt").read_bytes() == one["tls.crt"]
-    assert len(list(tmp_path.iterdir())) == 4
+    assert pair.content() == (one["tls.crt"], one["tls.key"])
+    assert [*tmp_path.iterdir()] == [pair.path]
 
 
 def test_a_directory_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ClusterError, match=r"cannot write to .*: Not a directory"):
-        Pair(tmp_path / "file/pair").put(b"", b"")
+        Pair(tmp_path / "file/pair/tls.pem").put(b"", b"")
 
 
 def test_base64_that_is_none_is_nothing() -> None:

@@ -76,7 +76,7 @@ def asked(log: Path) -> list[str]:
     (["simulate"], 1, PENDING),
     (["why", "p"], 1, "no node has more than 1\n"),
     (["match", "-e", 'device.driver == "other"'], 1, ": 0 of 1 devices match"),
-    (["scan"], 0, "no problems (Kubernetes 1.36.3)"),
+    (["scan"], 0, 'request "gpu" asks for 2 devices, and no node has more than 1'),
     (["devices"], 0, "free"),
     (["driver", "from-cluster"], 0, "driver: gpu.example.com"),
 )

@@ -65,7 +65,7 @@ def test_three_replicas_that_start_at_once_serve_one_certificate(
     try:
         with ThreadPoolExecutor() as pool:
             list(pool.map(begin, replicas))
-        assert len({(tmp_path / f"{n}/tls.crt").read_bytes() for n in range(3)}) == 1
+        assert len({(tmp_path / f"{n}/tls.pem").read_bytes() for n in range(3)}) == 1
         assert [replica.leading for replica in replicas].count(True) == 1
         assert sum(replica.rotations["recover"] for replica in replicas) == 1
         assert not [reason for replica in replicas for reason in replica.unready()]
@@ -79,9 +79,8 @@ def test_the_files_can_be_read_by_their_owner_only_and_only_ca_bundles_are_chang
     api: ApiServer, replica: Replica
 ) -> None:
     replica.tick()
-    for name in ("tls.crt", "tls.key"):
-        assert stat.S_IMODE((replica.directory / name).stat().st_mode) == 0o600
-        assert (replica.directory / name).read_bytes() == held(api)[name]
+    assert stat.S_IMODE(replica.path.stat().st_mode) == 0o600
+    assert replica.files() == (held(api)["tls.crt"], held(api)["tls.key"])
     assert set(bundles(api)) == {held(api)["ca.crt"]}
     for path, webhooks in ((VALIDATING, 2), (MUTATING, 1)):
         stored = api.objects[path]
@@ -155,7 +154,7 @@ def test_a_secret_that_loses_its_data_costs_no_handshake(
         other.round(5)
         all_trust(api, other)
     all_trust(api, leader, other)
-    assert held(api)["tls.crt"] == ((leader.directory if restarted else other.directory) / "tls.crt").read_bytes()
+    assert held(api)["tls.crt"] == (leader if restarted else other).files()[0]
     for minutes in (70, 80, 90):
         api.now = today + timedelta(minutes=minutes)
         leader.round(10)
@@ -246,7 +245,7 @@ def test_a_broken_pair_in_the_secret_is_not_served_but_renewed_by_the_leader(
     other.round(10)
     assert "the pair in the Secret is refused, the one in use kept" in other.last_error
     assert other.fingerprint() == served
-    assert (other.directory / "tls.key").read_bytes() != b"garbage"
+    assert other.files()[1] != b"garbage"
     leader.round(10)
     assert faults(caplog) == [other.last_error]
     assert leader.rotations == {"recover": 1, "renew": 1}
@@ -280,9 +279,9 @@ def test_the_thread_follows_until_it_ends(api: ApiServer, tmp_path: Path, monkey
     monkeypatch.setattr(manager, "LOOK_SECONDS", 0.02)
     replica = Manager(options_of(api, tmp_path / "pair"), decide=step)
     begin(replica)
-    first = (tmp_path / "pair/tls.crt").read_bytes()
+    first = (tmp_path / "pair/tls.pem").read_bytes()
     api.wait(61 * DAY)
-    assert eventually(lambda: (tmp_path / "pair/tls.crt").read_bytes() != first)
+    assert eventually(lambda: (tmp_path / "pair/tls.pem").read_bytes() != first)
     replica.stop()
     assert holder(api) is None
 

@@ -25,7 +25,7 @@ from webhook.findings import GRAVE, own_failure
 from webhook.formats import dns_subdomain
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, KINDS, Inventory, in_namespace, split_kind
-from webhook.inventory.claims import MADE, is_pod
+from webhook.inventory.claims import MADE, pods_using
 from webhook.objects import (
     DEFAULT_NAMESPACE,
     JSONObject,
@@ -42,6 +42,8 @@ from webhook.records import NamedTuple
 from webhook.references.answers import Annotated
 from webhook.report.model import Report
 from webhook.report.simulated import Page
+from webhook.scan.drivers import not_running
+from webhook.scan.stored import Stored
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import Answers
 from webhook.simulation.scheduler import Fit, Placement, fit, shared
@@ -329,9 +331,8 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
             known = [f"{space}/{each}" for space, each in inventory.names("ResourceClaim")]
             wanted = f"{namespace}/{name}"
             raise UsageError(f"ResourceClaim not found{_suggestion(wanted, known)}", "--release", released)
-        for consumer in items(claim, "status", "reservedFor"):
-            if is_pod(consumer):
-                inventory.discard("Pod", text(consumer, "name"), namespace_of(claim))
+        for pod in pods_using(claim):
+            inventory.discard("Pod", pod, namespace_of(claim))
         inventory.take({**claim, "status": {}})
 
 
@@ -382,6 +383,7 @@ def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool)
     """Schedule pods while there is time; return results by the pods' places, and whether draguard itself failed."""
     scheduler, pods, reported = ready.scheduler, ready.pods, frozenset(ready.reported)
     tell = Annotated(scheduler, pods)
+    cluster = Stored(inventory=scheduler.cluster.inventory, settings=scheduler.cluster.settings)
     places = {id(pod): index for index, pod in enumerate(pods)}
     found: dict[int, JSONObject] = {}
     has_failed = False
@@ -403,6 +405,8 @@ def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool)
                         continue
                     for each, answer in tell.each(placement):
                         found[places[id(each.pod)]] = answer
+                        if each.verdicts is not None and answer["node"]:
+                            answer["why"]["notes"] += _of_drivers(cluster, answer)
                         if page is not None:
                             page.add(answer, each, tell)
                 except GRAVE:
@@ -411,6 +415,14 @@ def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool)
                     found[index] = Answers.unfinished(pods[index], own_failure(error))
                     has_failed = True
     return found, has_failed
+
+
+def _of_drivers(cluster: Stored, answer: JSONObject) -> Iterator[str]:
+    """Report drivers of a pod's devices that do not run on its node."""
+    results = (each for claim in answer["claims"].values() for each in items(claim, "devices", "results"))
+    for driver in dict.fromkeys(text(each, "driver") for each in results):
+        if why := not_running(cluster).get((driver, answer["node"])):
+            yield f"the pod does not start before driver {driver} runs on {answer['node']}: {why}"
 
 
 def fitted(

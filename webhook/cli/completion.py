@@ -1,9 +1,12 @@
-"""``draguard completion``: scripts that complete commands, options and values in a shell, made from the table."""
+"""``draguard completion``: completes commands, options and values in a shell, by the table.
+
+The script of a shell runs the command with the line so far, and offers what it prints.
+"""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 
 from webhook.api.gates import GATES
@@ -22,8 +25,18 @@ from webhook.schema import OLDEST
 
 
 def run(arguments: Namespace) -> int:
-    """Print the script."""
-    print("\n".join(_SCRIPTS[arguments.shell]()))
+    """Print the script; or, with a line, whether files complete it, and what else does."""
+    if arguments.line is None:
+        file = resources.files("webhook.cli") / "texts" / f"completion.{arguments.shell}"
+        print(file.read_text("utf-8"), end="")
+        return 0
+    *before, word = arguments.line.split(" ")
+    found, takes_files = completions([*filter(None, before)][1:], word)
+    print("files" if takes_files else "words")
+    is_bash = arguments.shell == "bash"  # which completes what follows the last break of the line
+    for each, about in found.items():
+        if each.startswith(word):
+            print(each[word.rfind("=") + 1 :] if is_bash else f"{each}\t{about}")
     return 0
 
 
@@ -70,20 +83,43 @@ _VALUES: Mapping[str, Callable[[], OptionValues]] = {
 
 _HELP = Option("-h --help", "show this help message and exit")
 
-Called = tuple[tuple[str, ...], Command]
-"""A command, and the words that call it behind the program's name."""
-
-
-def every(words: tuple[str, ...] = (), command: Command = PROGRAM) -> Iterator[Called]:
-    """List a command and those below it."""
-    yield words, command
-    for name, each in command.actions.items():
-        yield from every((*words, name), each)
-
 
 def options_of(command: Command) -> list[Option]:
     """Return the options of a command."""
     return [_HELP, *(each for each in command.options if not each.is_argument)]
+
+
+def completions(before: Sequence[str], value: str) -> tuple[dict[str, str], bool]:
+    """Return what may stand behind some words, with what it is about, and whether files may.
+
+    Args:
+        before: The words between the program's name and the one that is completed.
+        value: The beginning of that one; it may be empty.
+    """
+    command, begin = PROGRAM, ""
+    for each in before:
+        command = command.actions.get(each, command)
+    options = {name: option for option in options_of(command) for name in option.names}
+    name, equals, rest = value.partition("=")
+    if equals and name in options:
+        begin, value = f"{name}=", rest
+    asked = options.get(name if begin else before[-1] if before else "")
+    if asked is None or asked.is_switch:
+        if value.startswith("-"):
+            return {name: _about(option) for name, option in options.items()}, False
+        if command.actions:
+            return {name: _about(below) for name, below in command.actions.items()}, False
+        asked = next((each for each in command.options if each.is_argument), None)
+    values = _values(asked) if asked else TEXT
+    words = [*values.words, *(f"{key}=" for key in values.keys)]
+    if "=" in value and values.keys:
+        words = [f"{value.partition('=')[0]}={each}" for each in values.of_keys]
+    return {f"{begin}{each}": "" for each in words}, values.files
+
+
+def _values(option: Option) -> OptionValues:
+    """Return the values of an option or argument."""
+    return OptionValues(option.words) if option.words else _VALUES.get(option.takes, lambda: TEXT)()
 
 
 def _about(described: Command | Option) -> str:
@@ -91,129 +127,3 @@ def _about(described: Command | Option) -> str:
     if isinstance(described, Command):
         return described.description.rstrip(".")
     return described.about.partition(" (")[0].partition(";")[0].replace("%%", "%")
-
-
-def _values(completed: Command | Option) -> OptionValues:
-    """Return the values of an option, or of a command's arguments."""
-    if isinstance(completed, Option):
-        return OptionValues(completed.words) if completed.words else _VALUES.get(completed.takes, lambda: TEXT)()
-    arguments = (each for each in completed.options if each.is_argument)
-    return next(map(_values, arguments), OptionValues(tuple(completed.actions)))
-
-
-def _frame(shell: str) -> str:
-    """Return what a script has, whatever the commands are."""
-    file = resources.files("webhook.cli") / "texts" / f"completion.{shell}"
-    return file.read_text("utf-8").removesuffix("\n")
-
-
-def _bash() -> Iterator[str]:
-    called = {"".join(f" {word}" for word in words): command for words, command in every()}
-    options, arguments = list[str](), list[str]()
-    for words, command in called.items():
-        for option in options_of(command):
-            if not option.is_switch:
-                pattern = " | ".join(_quoted(f"{words} {name}") for name in option.names)
-                options.append(f"        {pattern}) {_assigned(_values(option))} ;;")
-        names = " ".join(name for option in options_of(command) for name in option.names)
-        arguments += [
-            f"                {_quoted(words)})",
-            f"                    if [[ $current == -* ]]; then words={_quoted(names)}",
-            f"                    else {_assigned(_values(command))}; fi ;;",
-        ]
-    commands = " | ".join(_quoted(words) for words in called if words)
-    yield (
-        _frame("bash")
-        .replace("COMMANDS)", f"{commands})")
-        .replace("OPTIONS", "\n".join(options))
-        .replace("ARGUMENTS", "\n".join(arguments))
-    )
-
-
-def _assigned(values: OptionValues) -> str:
-    """Write assignments of the values for bash."""
-    given = {"words": values.words, "keys": values.keys, "values": values.of_keys, "files": "x" * values.files}
-    return " ".join(f"{name}={_quoted(' '.join(each))}" for name, each in given.items() if each) or ":"
-
-
-def _zsh() -> Iterator[str]:
-    yield _frame("zsh")
-    for words, command in reversed(list(every())):
-        yield ""
-        yield f"{_function(words)}() {{"
-        yield "  local context state state_descr line"
-        yield "  typeset -A opt_args"
-        yield "  _arguments -C \\"
-        for option in options_of(command):
-            yield from (f"    {each} \\" for each in _zsh_option(option))
-        if command.actions:
-            yield "    '1: :->command' '*:: :->rest'"
-            yield "  case $state in"
-            yield "    command)"
-            names = " ".join(_quoted(f"{name}:{_about(each)}") for name, each in command.actions.items())
-            yield f"      local -a commands=({names})"
-            yield "      _describe command commands ;;"
-            yield "    rest)"
-            yield "      case $words[1] in"
-            yield from (f"        {name}) {_function((*words, name))} ;;" for name in command.actions)
-            yield "      esac ;;"
-            yield "  esac"
-        else:
-            yield f"    {_quoted(f'*: :{_zsh_values(_values(command))}')}"
-        yield "}"
-    yield ""
-    yield 'if [ "$funcstack[1]" = "_draguard" ]; then _draguard "$@"; else compdef _draguard draguard; fi'
-
-
-def _function(words: tuple[str, ...]) -> str:
-    return "_".join(("_draguard", *words)).replace("-", "_")
-
-
-def _zsh_option(option: Option) -> Iterator[str]:
-    help_ = _about(option).replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
-    takes = "" if option.is_switch else option.takes or option.dest
-    takes = takes.replace(":", "\\:").replace("[", "\\[").replace("]", "\\]")
-    value = f":{takes}:{_zsh_values(_values(option))}" if takes else ""
-    apart = "*" if isinstance(option.default, list) else f"({' '.join(option.names)})"
-    for name in option.names:
-        yield _quoted(f"{apart}{name}{'=' if takes and name.startswith('--') else ''}[{help_}]{value}")
-
-
-def _zsh_values(values: OptionValues) -> str:
-    """Write an action of ``_arguments``; a function after a space gets no further arguments."""
-    words, keys, of_keys = (" ".join(each) for each in (values.words, values.keys, values.of_keys))
-    if keys:
-        return f' _draguard_pairs "{words}" "{keys}" "{of_keys}"'
-    return f"({words})" if words else "_files" if values.files else " "
-
-
-def _fish() -> Iterator[str]:
-    yield _frame("fish")
-    for words, command in every():
-        called = " ".join(words)
-        at = f"complete -c draguard -n {_quoted(f'__draguard_at {called}')}"
-        within = at if command.actions else f"complete -c draguard -n {_quoted(f'__draguard_in {called}')}"
-        for name, each in command.actions.items():
-            yield f"{at} -f -a {name} -d {_quoted(_about(each))}"
-        if not command.actions:
-            yield f"{within}{_fish_values(_values(command))}"
-        for option in options_of(command):
-            names = " ".join(f"-l {each[2:]}" if each.startswith("--") else f"-s {each[1:]}" for each in option.names)
-            takes = "" if option.is_switch else f" -r{_fish_values(_values(option))}"
-            yield f"{within} {names}{takes} -d {_quoted(_about(option))}"
-
-
-def _fish_values(values: OptionValues) -> str:
-    """Write the options of ``complete`` for values."""
-    words, keys, of_keys = (" ".join(each) for each in (values.words, values.keys, values.of_keys))
-    listed = f"{words} (__draguard_pairs '{keys}' '{of_keys}')" if keys else words
-    return (" -F" if values.files else " -f") + (f" -a {_quoted(listed.strip())}" if listed else "")
-
-
-def _quoted(text: str) -> str:
-    """Quote a text for a shell."""
-    return "'" + text.replace("'", "'\\''") + "'"
-
-
-_SCRIPTS: Mapping[str, Callable[[], Iterator[str]]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
-"""The functions that write completion scripts, by shell."""

@@ -37,7 +37,7 @@ def run(arguments: Namespace) -> int:
 def managing(arguments: Namespace) -> Iterator[Manager | None]:
     """Read ``--manage-…``, wait for a certificate, and let another replica lead when the block ends.
 
-    ``--manage-directory`` holds ``tls.crt`` and ``tls.key`` from then on. The caller calls ``follow()``, which starts a
+    ``--manage-directory`` holds ``tls.pem`` from then on. The caller calls ``follow()``, which starts a
     thread, once its first processes are forked.
 
     Yields:
@@ -61,7 +61,7 @@ def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
     """Make the manager that the options describe.
 
     Args:
-        directory: The directory for ``tls.crt`` and ``tls.key``; None to maintain only the Secret, with the cluster's
+        directory: The directory for ``tls.pem``; None to maintain only the Secret, with the cluster's
             version.
 
     Raises:

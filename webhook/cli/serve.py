@@ -239,7 +239,9 @@ def _clients(arguments: Namespace) -> server.Clients | None:
 def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.Certificate:
     certificate, key = Path(arguments.tls_cert or "certs/tls.crt"), Path(arguments.tls_key or "certs/tls.key")
     if arguments.manage_certificate:
-        certificate, key = (Path(arguments.manage_directory, name) for name in ("tls.crt", "tls.key"))
+        from webhook.cluster.options import PAIR  # few servers manage theirs
+
+        certificate = key = Path(arguments.manage_directory, PAIR)
     found = server.Certificate(certificate, key, clients=clients)
     for text in exposures(key, secret=True):
         _log.warning("%s", text)

@@ -21,6 +21,7 @@ from webhook.cli.console import (
 )
 from webhook.findings import OWN_FAILURE
 from webhook.hints.names import listed
+from webhook.inventory import KINDS
 from webhook.objects import DEFAULT_NAMESPACE, full_name_of, items
 from webhook.report.model import Report
 from webhook.report.simulated import Page, PodReport, gets_devices
@@ -46,7 +47,8 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
         raise UsageError(complaint)
     stated, report = kubernetes(arguments), Report()
     only = arguments.namespace or ""
-    inventory = read_cluster(arguments.cluster, report, namespace=only, quiet=arguments.quiet, tell=tell)
+    read = (*KINDS, "DaemonSet")  # which run drivers
+    inventory = read_cluster(arguments.cluster, report, read, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
     settings = settings_of(stated, arguments, inventory)

@@ -10,16 +10,14 @@ another process computes the next step.
 from __future__ import annotations
 
 import logging
-import os
-import shutil
 import ssl
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +31,7 @@ from webhook.cluster.errors import ClusterError, Conflict, NotFound
 from webhook.cluster.options import (
     BUNDLE,
     CLUSTER_VERSION,
+    PAIR,
     SERVING,
     SERVING_KEY,
     ManagerOptions,
@@ -54,7 +53,7 @@ VERSION_SECONDS = 600
 _JUDGE_AGAIN = timedelta(minutes=10)
 _PATIENCE = 60.0
 """The seconds for a process to compute a step."""
-_DATA = "..data"
+_CERTIFICATE = b"-----BEGIN CERTIFICATE"
 _log = logging.getLogger(__name__)
 
 
@@ -113,7 +112,7 @@ class Manager:
         self._secret = api.secret(options)
         self._configurations = api.configurations(options)
         self._election = Election(self._api, api.lease(options.namespace, options.lease), options.identity, clock)
-        self._pair = Pair(options.directory) if options.directory else None
+        self._pair = Pair(options.directory / PAIR) if options.directory else None
         self._version: dict[str, bytes] = {}
         self._serving: tuple[bytes, bytes] | None = None
         self._missing: list[str] = []
@@ -137,7 +136,7 @@ class Manager:
 
     def unready(self) -> Iterator[str]:
         """Return why the replica cannot serve; later errors are in ``last_error``, since serving continues."""
-        if self._serving is None and not (self._pair and self._pair.is_usable()):
+        if self._serving is None and not (self._pair and self._pair.content()):
             why = self.last_error or f"waiting for the leader to fill {self._secret.what}"
             yield f"no serving certificate yet: {why}"
 
@@ -278,7 +277,7 @@ class Manager:
             return
         if self._pair:
             self._pair.put(*pair)
-            _log.info("a new serving certificate of %s is in %s", self._secret.what, self._pair.directory)
+            _log.info("a new serving certificate of %s is in %s", self._secret.what, self._pair.path)
         self._serving = pair
 
 
@@ -304,32 +303,21 @@ def _changes(configuration: JSONObject, bundle: str) -> list[JSONObject]:
 
 
 class Pair:
-    """``tls.crt`` and ``tls.key`` in a separate directory, replaced as kubelet does (pkg/volume/util/atomic_writer.go).
-
-    Both are links through ``..data``, which is replaced as a whole: a reader that opens them through it gets files that
-    belong together.
+    """A certificate and its key in one file, so that both are replaced at once.
 
     Args:
-        directory: Their directory, preferably in memory; created if missing.
+        path: The file, preferably in memory; its directory is created if missing.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    def is_usable(self) -> bool:
-        """Tell whether a certificate and its key exist, for example from before a restart of the container."""
-        return not _fault(self.directory)
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     def content(self) -> tuple[bytes, bytes] | None:
-        """Return the existing certificate and key, if they can be used."""
-        if not self.is_usable():
+        """Return certificate and key, if they can be used, such as those from before a restart of the container."""
+        if _fault(self.path):
             return None
-        # Through one name of their directory, so that they belong together.
-        directory = Path(os.path.realpath(self.directory / _DATA))
-        try:
-            return (directory / SERVING).read_bytes(), (directory / SERVING_KEY).read_bytes()
-        except OSError:
-            return None
+        key, begin, rest = self.path.read_bytes().partition(_CERTIFICATE)
+        return begin + rest, key
 
     def put(self, certificate: bytes, key: bytes) -> None:
         """Replace both at once, readable by their owner only.
@@ -337,52 +325,29 @@ class Pair:
         Raises:
             ClusterError: They do not belong together, or cannot be written; the old ones stay.
         """
+        new = self.path.with_suffix(".new")
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            new = Path(tempfile.mkdtemp(prefix="..", dir=self.directory))
-            try:
-                _write(new / SERVING, certificate)
-                _write(new / SERVING_KEY, key)
-                if fault := _fault(new):
-                    raise ClusterError(f"the pair in the Secret is refused, the one in use kept: {fault}")
-                for name in (SERVING, SERVING_KEY):
-                    _link(self.directory / name, f"{_DATA}/{name}")
-                _link(self.directory / _DATA, new.name)
-            finally:
-                self._remove_unused()
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            new.unlink(missing_ok=True)  # what a crash has left
+            new.touch(mode=0o600, exist_ok=False)
+            new.write_bytes(b"%b\n%b" % (key.rstrip(), certificate))
+            if fault := _fault(new):
+                raise ClusterError(f"the pair in the Secret is refused, the one in use kept: {fault}")
+            new.replace(self.path)
         except OSError as error:
             raise ClusterError(
-                f"cannot write to {self.directory}: {error.strerror}: give a directory that can be written"
+                f"cannot write to {self.path.parent}: {error.strerror}: give a directory that can be written"
             ) from error
-
-    def _remove_unused(self) -> None:
-        """Remove unused files: the previous pair or the remains of a crash."""
-        current = os.path.realpath(self.directory / _DATA)
-        for path in self.directory.glob("..?*"):
-            if path.is_dir() and not path.is_symlink() and os.path.realpath(path) != current:
-                shutil.rmtree(path)
+        finally:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
 
 
-def _write(path: Path, content: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-
-
-def _link(path: Path, target: str) -> None:
-    """Create or replace a symbolic link atomically."""
-    if path.is_symlink() and path.readlink() == Path(target):
-        return
-    new = path.with_name("..new")
-    new.unlink(missing_ok=True)
-    new.symlink_to(target)
-    new.replace(path)
-
-
-def _fault(directory: Path) -> str:
-    """Return why the pair in a directory is unusable, empty if it is usable."""
+def _fault(path: Path) -> str:
+    """Return why the pair in a file is unusable, empty if it is usable."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        context.load_cert_chain(directory / SERVING, directory / SERVING_KEY, password="")
+        context.load_cert_chain(path, password="")
     except ssl.SSLError as error:
         return error.reason or "no certificate and key in PEM"
     except OSError as error:

@@ -35,8 +35,8 @@ class ManagerOptions:
         secret: The Secret's name; it must exist, and may be empty.
         lease: The Lease's name; it must exist.
         names: The DNS names that the API server connects to, such as ``draguard.draguard-system.svc``.
-        directory: Where ``tls.crt`` and ``tls.key`` are put; None if kubelet mounts the Secret in pods that have no
-            access to the API server: the Secret then holds the cluster's version, too.
+        directory: Where ``tls.pem``, certificate and key, is put; None if kubelet mounts the Secret in pods that have
+            no access to the API server: the Secret then holds the cluster's version, too.
         webhooks: Names of Validating- and MutatingWebhookConfigurations whose ``caBundle`` to write.
         identity: The holder of the Lease; unique among all processes, past and present.
         account: The directory with the service account's ``token`` and ``ca.crt``.
@@ -76,6 +76,8 @@ NEXT_KEY, NEXT_TRUSTED = "next.key", "next.trusted"
 """The key of the next authority, and the time since which every webhook configuration trusts it."""
 
 SERVING, SERVING_KEY = "tls.crt", "tls.key"
+PAIR = "tls.pem"
+"""The file of both."""
 
 KEPT_SINCE = "kept.since"
 """The time since which authorities with lost keys are kept, because replicas may still serve with their certificates.

@@ -830,7 +830,7 @@ COMMANDS: Final = {
             *_managed("manage-"),
             Option(
                 "--manage-directory DIR",
-                "the directory for tls.crt and tls.key, preferably in memory (default: %(default)s)",
+                "the directory for tls.pem, certificate and key, preferably in memory (default: %(default)s)",
                 default="/etc/draguard/tls",
             ),
         ),
@@ -881,7 +881,9 @@ COMMANDS: Final = {
         Option("--ca-bundle", "only print the certificate of the existing authority, in base64"),
     ),
     "completion": Command(
-        "print a completion script for a shell", Option("shell SHELL", f"one of {', '.join(SHELLS)}", words=SHELLS)
+        "print a completion script for a shell",
+        Option("shell SHELL", f"one of {', '.join(SHELLS)}", words=SHELLS),
+        Option("line LINE", "print what completes this line instead, as the script asks", number="?"),
     ),
     "help": Command(
         "show the help of a command, or the manual page",

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from webhook.configuration import options
 from webhook.configuration.options import Option, OptionSources, labels, switches
-from webhook.configuration.shapes import FLAG, LABEL, Key, Shape, list_of, map_of, record, text, word
+from webhook.configuration.shapes import FLAG, LABEL, Shape, list_of, map_of, record, text, word
 from webhook.documents import STDIN, Document, Unreadable, parse
 from webhook.documents.globs import Globs, PatternError
 from webhook.documents.search import repository, top_of
@@ -19,6 +19,7 @@ from webhook.problem import Key as Step
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 from webhook.spelling import some_of
+from webhook.structural.keywords import Walk
 from webhook.suppression.applying import LEVELS, OFF, PATH, Statement, is_known, unknown
 from webhook.usage import UsageError
 
@@ -48,9 +49,9 @@ def _places_of_pods(stated: Mapping[str, Sequence[str]]) -> list[str]:
 
 _PATTERN: Final = text(example="examples/**")
 _IGNORED: Final = {
-    "paths": Key(list_of(_PATTERN, 1), "Patterns of paths, relative to this file.", "[examples/**]"),
-    "rules": Key(list_of(text(example="unknown-field"), 1), "The rules to suppress there.", "[unknown-field]"),
-    "reason": Key(text(), "Why they are suppressed.", "accepted until the upgrade"),
+    "paths": (list_of(_PATTERN, 1), "Patterns of paths, relative to this file."),
+    "rules": (list_of(text(example="unknown-field"), 1), "The rules to suppress there."),
+    "reason": (text(example="accepted until the upgrade"), "Why they are suppressed."),
 }
 _OF_PODS: Final = list_of(text(example="spec.workers[].template"), 1)
 KEYS: Final = {
@@ -60,21 +61,21 @@ KEYS: Final = {
         options.RELEASES,
     ),
     "featureGates": Setting(
-        map_of(FLAG, "feature gates"),
+        map_of(FLAG),
         "Feature gates that differ from the releases' defaults",
         options.GATES,
         switches,
         merges=True,
     ),
     "runtimeConfig": Setting(
-        map_of(FLAG, "API versions"),
+        map_of(FLAG),
         "API versions that the clusters serve or not, beside the releases' defaults",
         options.RUNTIME_CONFIG,
         switches,
         merges=True,
     ),
     "namespaceLabels": Setting(
-        map_of(map_of(LABEL, "labels"), "namespaces"),
+        map_of(map_of(LABEL)),
         "All labels of namespaces, by the namespace's name",
         options.NAMESPACE_LABELS,
         labels,
@@ -86,7 +87,7 @@ KEYS: Final = {
         options.POLICY_FILES,
     ),
     "podTemplates": Setting(
-        map_of(_OF_PODS, "kinds, as example.com/Kind"),
+        map_of(_OF_PODS),
         "The places of pod templates in other projects' workloads, by group and kind",
         options.POD_TEMPLATES,
         _places_of_pods,
@@ -103,12 +104,12 @@ KEYS: Final = {
         adds=True,
     ),
     "levels": Setting(
-        map_of(word(*LEVELS), "levels"),
+        map_of(word(*LEVELS)),
         "The levels of rules: off, note, warn or error, by the rule's name",
         options.LEVEL,
         adds=True,
     ),
-    "ignores": Setting(list_of(record(_IGNORED)), "Rules to suppress in some files", None),
+    "ignores": Setting(list_of(record(_IGNORED, *_IGNORED)), "Rules to suppress in some files", None),
     "baseline": Setting(
         text(example="draguard-baseline.json"),
         "A file of findings to suppress, relative to this file",
@@ -120,7 +121,7 @@ KEYS: Final = {
 """All keys, in the order of the schema."""
 _SHAPE: Final = record(
     {
-        name: Key(each.shape, f"{each.doc} ({max(each.option.names, key=len)})." if each.option else f"{each.doc}.")
+        name: (each.shape, f"{each.doc} ({max(each.option.names, key=len)})." if each.option else f"{each.doc}.")
         for name, each in KEYS.items()
     }
 )
@@ -131,7 +132,7 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "draguard configuration (.draguard.yaml)",
-    } | _SHAPE.schema
+    } | _SHAPE
 
 
 _MAX_BYTES: Final = 1024 * 1024
@@ -181,8 +182,8 @@ class Configuration:
 
     def _check(self) -> None:
         """Check all values."""
-        faults = list(islice(_SHAPE.faults(self.values, ()), _FAULTS_MAX + 1))
-        errors = [self._error(each.path, each.message, each.hint, says_where=each.names_key) for each in faults]
+        faults = list(islice(Walk({}, is_own=True).check(_SHAPE, self.values, ()), _FAULTS_MAX + 1))
+        errors = [self._error(each.path, each.message, each.hint) for each in faults]
         misshapen = {str(each.path[0]) if each.path else "" for each in faults}
         for name, value in self.values.items() if "" not in misshapen else ():
             for test, *given in () if name in misshapen else self._tests(name, value):
@@ -276,11 +277,11 @@ class Configuration:
         if not is_known(name):
             raise self._error(at, *unknown(name))
 
-    def _error(self, path: Steps, message: str, hint: str = "", *, says_where: bool = False) -> ConfigurationError:
+    def _error(self, path: Steps, message: str, hint: str = "") -> ConfigurationError:
         place = self._document.position(path) if self._document else None
         at = f"{self.file}:{place.line}:{place.column}" if place else self.file
         named = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
-        what = f"{named}: {message}" if named and not says_where else message
+        what = f"{named}: {message}" if named else message
         said = f"{at}: {what}{hint and f'; {hint}'}"
         return ConfigurationError(said, (place.line, place.column) if place else (0, 0))
 

@@ -15,11 +15,11 @@ from webhook.cel.errors import CelError
 from webhook.cel.regex.re2 import check_pattern
 from webhook.drivers.profile import Profile, schemas_of, valid_profile
 from webhook.drivers.rules import VARIABLES, ParameterSchema, ProfileRule
-from webhook.drivers.schema import OPEN, PARTS, SEVERAL, VALIDATIONS, Walk
 from webhook.problem import Path, Steps
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.spelling import did_you_mean, nearest
+from webhook.structural.keywords import OPEN, PARTS, SEVERAL, Walk
 from webhook.structural.rules import rule_errors
 
 _Format = Callable[[str, Release], formats.Messages]
@@ -34,7 +34,7 @@ _MOST_VALUES: Final = 50_000
 _INSTEAD: Final = {
     "$ref": "write the schema in its place",
     "patternProperties": "use additionalProperties",
-    **dict.fromkeys(("notWith", "onlyWith"), f"state a rule in {VALIDATIONS}"),
+    **dict.fromkeys(("notWith", "onlyWith"), "state a rule in x-kubernetes-validations"),
 }
 """Keywords of schemas that are not supported, and what to do instead."""
 
@@ -132,7 +132,7 @@ def _form() -> dict[str, Any]:
 def _in_form(value: Any) -> Iterator[Mistake]:
     schema = _form()
     below = dict.fromkeys(schema["$defs"]["devices"]["properties"], "it stands below devices.KIND")
-    for path, message, hint, *_ in Walk({}, takes_null=False).check(schema, value, ()):
+    for path, message, hint, *_ in Walk({}, is_own=True).check(schema, value, ()):
         instead = below if len(path) == 1 else _INSTEAD
         hint_of_key = instead.get(str(path[-1]), hint) if path else hint
         yield _mistake(Path(path), "; ".join(filter(None, (message, hint_of_key))))

@@ -12,8 +12,9 @@ from webhook.inventory.claims import is_about
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
-from webhook.problem import Fix, Path, Steps
+from webhook.problem import Path, Steps
 from webhook.records import NamedTuple
+from webhook.structural.keywords import QUANTITY, Fault
 from webhook.structural.schema import Structural
 
 if TYPE_CHECKING:
@@ -29,10 +30,6 @@ _TEXT: Final = Pattern(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _READS_CONFIG: Final = Pattern(r"(?<![.?\w])(?:config|parameters|requests)\b(?!\s*,)")
 _PARAMETERS: Final = Pattern(r"(?<![.?\w])parameters\.\??(\w+)")
 _READS_USERS: Final = Pattern(r"(?<![.?\w])users\b")
-
-
-QUANTITY: Final = "quantity"
-"""The type of amounts such as 10Gi, which CustomResourceDefinitions do not have."""
 
 
 class ParameterSchema(Structural):
@@ -143,24 +140,7 @@ class Subject(NamedTuple):
     users: Sequence[JSONObject] | None = None
 
 
-class Violation(NamedTuple):
-    """A refusal of a driver: of parameters, or of a claim for which a rule does not hold.
-
-    Args:
-        path: The path below the parameters, or that of the field that the rule is about.
-        hint: How to fix it.
-        gate: Whether a feature gate of the driver would allow it.
-        fix: The fix, where it is clear.
-    """
-
-    path: Steps
-    message: str
-    hint: str = ""
-    gate: bool = False
-    fix: Fix | None = None
-
-
-def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Violation]:
+def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Fault]:
     """List the rules that do not hold, and those that cannot be evaluated.
 
     The cost of all rules together is limited as that of the rules of a CustomResourceDefinition for an object.
@@ -177,18 +157,18 @@ def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Violation
         return
     from webhook.structural.rules import Evaluation, Stopped
 
-    evaluation, found = Evaluation(), list[Violation]()
+    evaluation, found = Evaluation(), list[Fault]()
     with suppress(Stopped):
         for rule in wanted:
             for bindings, places, is_certain in _cases(rule, subject):
                 variable, below = rule.place
                 path = places.get(variable, subject.claim.path)
                 if message := evaluation.judge(rule.compiled, bindings, Path(path), variable):
-                    found.append(Violation((*path, *below), message))
-                found += [Violation(path, each.message) for each in evaluation.found if is_certain]
+                    found.append(Fault((*path, *below), message))
+                found += [Fault(path, each.message) for each in evaluation.found if is_certain]
                 evaluation.found.clear()
     yield from found
-    yield from (Violation(subject.claim.path, each.message) for each in evaluation.found)
+    yield from (Fault(subject.claim.path, each.message) for each in evaluation.found)
 
 
 def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Steps], bool]]:

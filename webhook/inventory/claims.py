@@ -31,9 +31,10 @@ MADE: Final = "XXXXX"
 """A placeholder for the random suffix of the name of a pod's generated claim."""
 
 POD: Final = "pods"
-POD_GROUP: Final = "podgroups"
 _SCHEDULING: Final = "scheduling.k8s.io"
 """The API group of PodGroups."""
+POD_GROUP: Final = f"podgroups.{_SCHEDULING}"
+_NAMES: Final = {POD: "pod", POD_GROUP: "PodGroup"}
 _DELETED: Final = "the claim was made for the pod, and is not among the cluster's objects: was it deleted, or left out?"
 CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 DISTINCT_FROM_ALL_SINCE: Final = 37
@@ -44,7 +45,7 @@ class Consumer(NamedTuple):
     """The consumer that a claim is reserved for.
 
     Args:
-        resource: ``pods``, or ``podgroups`` for a claim that a PodGroup's pods share.
+        resource: Its resource and API group: `POD`, or `POD_GROUP` for a claim that a PodGroup's pods share.
         uid: Its UID; a placeholder if it is not known yet.
     """
 
@@ -57,17 +58,30 @@ class Consumer(NamedTuple):
         """Return a pod or a PodGroup as a consumer."""
         return cls(POD_GROUP if owner.get("kind") == "PodGroup" else POD, name_of(owner), uid_of(owner))
 
+    def __str__(self) -> str:
+        """Name it, such as ``pod a``, ``PodGroup b`` or ``jobs.batch c``."""
+        return f"{_NAMES.get(self.resource, self.resource)} {self.name}"
+
     def reference(self) -> JSONObject:
         """Return its entry in ``status.reservedFor``."""
-        group = {"apiGroup": _SCHEDULING} if self.resource == POD_GROUP else {}
-        return {**group, "resource": self.resource, "name": self.name, "uid": self.uid}
+        resource, _, group = self.resource.partition(".")
+        return {**({"apiGroup": group} if group else {}), "resource": resource, "name": self.name, "uid": self.uid}
 
     def has(self, claim: JSONObject) -> bool:
         """Tell whether a claim is reserved for this consumer."""
-        return any(
-            text(each, "resource") == self.resource and text(each, "uid") == self.uid
-            for each in items(claim, "status", "reservedFor")
-        )
+        return any((each.resource, each.uid) == (self.resource, self.uid) for each in reserved_for(claim))
+
+
+def reserved_for(claim: JSONObject | None) -> list[Consumer]:
+    """Return the consumers that a claim is reserved for."""
+    names, entries = ("resource", "apiGroup", "name", "uid"), items(claim, "status", "reservedFor")
+    known = ([each.get(name) or "" for name in names] for each in entries)
+    return [Consumer(f"{resource}.{group}".rstrip("."), name, uid) for resource, group, name, uid in known]
+
+
+def pods_using(claim: JSONObject | None) -> list[str]:
+    """Return the names of the pods that a claim is reserved for."""
+    return [each.name for each in reserved_for(claim) if each.resource == POD]
 
 
 def uid_of(obj: JSONObject) -> str:
@@ -149,34 +163,20 @@ def claims_named(pod: JSONObject) -> list[str]:
     return [*filter(None, [*names, text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")])]
 
 
-def consumers(claim: JSONObject | None, inventory: Inventory) -> list[tuple[JSONObject, JSONObject | None]]:
-    """Return the pods that a claim is reserved for: the entry, and the pod, None if it is gone."""
-    entries, namespace = filter(is_pod, items(claim, "status", "reservedFor")), namespace_of(claim)
-    return [(each, inventory.referred("Pod", each, namespace)) for each in entries]
+def consumers(claim: JSONObject | None, inventory: Inventory) -> list[tuple[Consumer, JSONObject | None]]:
+    """Return the pods that a claim is reserved for, each with its object, None if it is gone."""
+    pods, namespace = [each for each in reserved_for(claim) if each.resource == POD], namespace_of(claim)
+    return [(each, inventory.referred("Pod", each.name, each.uid, namespace)) for each in pods]
 
 
 def _held(claim: JSONObject) -> str:
     """Explain what a claim that is being deleted waits for."""
     held = [*texts(mapping(claim, "metadata"), "finalizers")]
-    users = [named(each) for each in items(claim, "status", "reservedFor")]
+    users = list(map(str, reserved_for(claim)))
     waits = [f"its finalizers ({', '.join(held)})"] if held else []
     listed = ", ".join(some_of(users, 3, "others"))
     waits += [f"its users ({listed})"] if users else []
     return f"the deletion of the claim waits for {' and '.join(waits)}" if waits else ""
-
-
-def is_pod(consumer: JSONObject) -> bool:
-    """Tell whether an entry of ``status.reservedFor`` is a pod."""
-    return consumer.get("resource") == POD and not consumer.get("apiGroup")
-
-
-def named(consumer: JSONObject) -> str:
-    """Name an entry of ``status.reservedFor``, such as ``pod a``, ``PodGroup b`` or ``jobs.batch c``."""
-    resource, group, name = (text(consumer, key) for key in ("resource", "apiGroup", "name"))
-    if is_pod(consumer):
-        return f"pod {name}"
-    kind = "PodGroup" if (resource, group) == (POD_GROUP, _SCHEDULING) else ".".join(filter(None, (resource, group)))
-    return f"{kind} {name}"
 
 
 def not_created(pod: JSONObject) -> Blocked:
@@ -350,9 +350,6 @@ def devices_of(claim: JSONObject) -> list[str]:
     return ["/".join(device_of(each)) for each in results_of(claim)]
 
 
-def shape_of(claim: JSONObject) -> str:
-    """Return a text for the specification and allocation of a claim; claims with equal texts are handled alike."""
-    allocation = allocation_of(claim)
-    import json  # needed only to compare claims
-
-    return json.dumps([mapping(claim, "spec"), allocation and mapping(claim, "status")], sort_keys=True)
+def shape_of(claim: JSONObject) -> tuple[JSONObject, JSONObject | None]:
+    """Return the specification and allocation of a claim; claims for which they are equal are handled alike."""
+    return mapping(claim, "spec"), mapping(claim, "status") if allocation_of(claim) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Final
 
@@ -57,35 +57,41 @@ def not_published(selector: Selector, context: Context) -> Iterator[Problem]:
         return
     domains: set[tuple[str, str]] = set()
     for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
-        known = fleet.published(selector.around, read.holder)
-        if (read.holder, read.domain) in domains or (read.domain, read.name) in known:
+        around = selector.around
+        if (read.holder, read.domain) in domains or not (
+            fleet.published(around, read.holder) or fleet.of_class(around)
+        ):
             continue
-        if not known and not fleet.of_class(selector.around):
-            continue
-        which = "no device of the class" if selector.around else "no known device"
-        message, advice = _unpublished(read, known, which, selector.expression)
-        if (read.domain, read.name) in fleet.published(selector.around, OTHER_HOLDER[read.holder]):
-            advice = Advice(wrong_holder_hint(read, selector.parts))
-        is_domain = all(read.domain != domain for domain, _ in known)
-        if is_domain:  # one finding covers all reads from it
-            domains.add((read.holder, read.domain))
-        yield finding((), message, advice, character=read.domain_offset if is_domain else read.offset)
+        if found := unpublished(read, selector.parts, fleet, around):
+            if found.character == read.domain_offset:  # one finding covers all reads from a domain
+                domains.add((read.holder, read.domain))
+            yield found
 
 
-def _unpublished(
-    read: Read, known: Mapping[tuple[str, str], set[str]], which: str, expression: str
-) -> tuple[str, Advice]:
-    kind = read.holder.removesuffix("s")
+def unpublished(read: Read, parts: Parts, fleet: Fleet, around: Sequence[JSONObject] = ()) -> Problem | None:
+    """Report that no device publishes what a selector reads; None if one does.
+
+    Args:
+        parts: The selector.
+        around: The selectors of its class, which devices must meet.
+    """
+    known, which = fleet.published(around, read.holder), "no device of the class" if around else "no known device"
     domains = sorted({domain for domain, _ in known})
-    if read.domain not in domains:
-        advice = in_expression(expression, read.domain, domains, "domains")
+    names = sorted(name for domain, name in known if domain == read.domain)
+    if read.name in names:
+        return None
+    if read.domain in domains:
+        message = f'{which} has the {read.holder.removesuffix("s")} "{read.domain}/{read.name}"'
+        advice = in_expression(parts.text, read.name, names, "it has")
+    else:
+        message = f'{which} has the domain "{read.domain}" in its {read.holder}'
+        advice = in_expression(parts.text, read.domain, domains, "domains")
         elsewhere = [domain for domain, name in known if name == read.name]
         if elsewhere and advice.fix is None:
             advice = Advice(f'"{read.name}" is in domain {listed(elsewhere)}')
-        return f'{which} has the domain "{read.domain}" in its {read.holder}', advice
-    names = sorted(name for domain, name in known if domain == read.domain)
-    advice = in_expression(expression, read.name, names, "it has")
-    return f'{which} has the {kind} "{read.domain}/{read.name}"', advice
+    if (read.domain, read.name) in fleet.published(around, OTHER_HOLDER[read.holder]):
+        advice = Advice(wrong_holder_hint(read, parts))
+    return finding((), message, advice, character=read.offset if read.domain in domains else read.domain_offset)
 
 
 @rule_of_selectors(beside_devices=True)

@@ -17,7 +17,8 @@ from webhook.problem import NOTE, Advice, Problem, Steps
 from webhook.references.rules import SELECTING, Context, claim_or_template, drivers_of_request, finding, rule, uses_of
 
 if TYPE_CHECKING:
-    from webhook.drivers.rules import Part, Subject, Violation
+    from webhook.drivers.rules import Part, Subject
+    from webhook.structural.keywords import Fault
 
 _MOST: Final = 100
 """How many errors of one configuration are reported: suggestions for unknown fields take time."""
@@ -52,22 +53,22 @@ def driver_gate(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(path, fault.message, fault.hint, "Refused")
 
 
-def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Violation, Steps]]:
+def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Fault, Steps]]:
     for path, each in placed(obj, *devices_path(obj), "config"):
         if profile := context.profile(text(each, "opaque", "driver")):
             for fault in _checked(profile, at(each, "opaque", "parameters"), context):
                 yield fault, (*path, "opaque", "parameters", *fault.path)
 
 
-def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Violation]:
+def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Fault]:
     """Check parameters; where the user's profiles have taken too much work, report that instead."""
-    from webhook.drivers.rules import Violation
     from webhook.drivers.schema import check_parameters  # most objects have no parameters
+    from webhook.structural.keywords import Fault
 
-    return _within_budget(context, check_parameters(profile, parameters), Violation((), _UNCHECKED, _SMALLER))
+    return _within_budget(context, check_parameters(profile, parameters), Fault((), _UNCHECKED, _SMALLER))
 
 
-def _within_budget(context: Context, faults: Iterator[Violation], otherwise: Violation) -> Sequence[Violation]:
+def _within_budget(context: Context, faults: Iterator[Fault], otherwise: Fault) -> Sequence[Fault]:
     """Return the first faults that profiles find; another one if the user's profiles take more work than they may."""
     if context.checking is None:
         return [*islice(faults, _MOST)]
@@ -171,11 +172,12 @@ def _configs(
     return found
 
 
-def _broken(profile: Profile, subject: Subject, context: Context) -> Sequence[Violation]:
+def _broken(profile: Profile, subject: Subject, context: Context) -> Sequence[Fault]:
     """Evaluate the rules of a profile; where they take too much work, report that instead."""
-    from webhook.drivers.rules import Violation, broken
+    from webhook.drivers.rules import broken
+    from webhook.structural.keywords import Fault
 
-    otherwise = Violation(subject.claim.path, f"{_UNCHECKED}; {_SMALLER}")
+    otherwise = Fault(subject.claim.path, f"{_UNCHECKED}; {_SMALLER}")
     return _within_budget(context, broken(profile.rules, subject), otherwise)
 
 

@@ -9,7 +9,7 @@ from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
 from webhook.api.templates import source
 from webhook.hints.names import in_place, listed
 from webhook.inventory import controller_of, devices_path
-from webhook.inventory.claims import containers_of
+from webhook.inventory.claims import containers_of, reserved_for
 from webhook.inventory.resources import (
     ExtendedResources,
     amounts,
@@ -106,8 +106,9 @@ def claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
     should use it. Network drivers give their devices to the pod, so that no container needs to name their claims.
     """
     used = {text(use, "name") for _, _, use in uses_of(pod)}
-    for path, entry in placed(pod, "spec", "resourceClaims"):
-        name = text(entry, "name")
+    listed = {text(entry, "name"): (path, entry) for path, entry in placed(pod, "spec", "resourceClaims")}
+    # A name that is not listed is misspelt, or filled in later: it may stand for any of them.
+    for name, (path, entry) in listed.items() if used <= listed.keys() else ():
         if name and name not in used and not _is_of_network(pod, entry, context):
             hint = f"list it in resources.claims of a container: - name: {name}"
             yield finding((*path, "name"), f'no container uses the claim "{name}"', hint, "NotUsed")
@@ -178,8 +179,8 @@ def claim_of_another(pod: JSONObject, context: Context) -> Iterator[Problem]:
         if text(owner, "kind") == "Pod" and text(owner, "name") != name_of(pod):
             message = f'ResourceClaim "{name}" belongs to pod {text(owner, "name")} and is deleted with it'
             yield finding(path, message, "make a claim of your own, or use a template", "NotOwner")
-        consumers = items(claim, "status", "reservedFor")
-        if len(consumers) >= _CONSUMERS and not any(text(each, "name") == name_of(pod) for each in consumers):
+        consumers = reserved_for(claim)
+        if len(consumers) >= _CONSUMERS and not any(each.name == name_of(pod) for each in consumers):
             message = f'ResourceClaim "{name}" is reserved for {len(consumers)} consumers, and can have no more'
             yield finding(path, message, reason="InUse")
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.api.versions import VERSIONS
 from webhook.hints.names import renamed
 from webhook.inventory import DRA
 from webhook.objects import JSONObject, items, placed, texts
-from webhook.policy.manifest.kinds import guess_resource
+from webhook.policy.manifest.kinds import Kinds
 from webhook.problem import Advice, Problem
 from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.spelling import nearest
@@ -64,9 +63,8 @@ def _allows_parts(context: Context) -> bool:
     )
 
 
-_RESOURCES: Final = frozenset(
-    guess_resource(kind) for name, version in VERSIONS.items() if name.startswith(f"{DRA}/") for kind in version.kinds
-)
+_KINDS: Final = {each.resource: each.namespaced for each in Kinds().of_group(DRA)}
+"""The resources of DRA, each with whether it has a namespace."""
 _SUBRESOURCES: Final = ("status", "finalizers", *_NEEDED)
 
 
@@ -76,29 +74,39 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
 
     RBAC takes any name. Resources are plural and in lower case, as in `kubectl api-resources`, and those of DRA are in
     the API group resource.k8s.io. Only names of DRA are looked for, in Kubernetes' own groups. The resource names of
-    resourceclaims/driver are drivers, not their charts or service accounts.
+    resourceclaims/driver are drivers, not their charts or service accounts. A Role allows nothing for objects without
+    a namespace, such as ResourceSlices.
     """
     for path, each in placed(role, "rules"):
         groups = texts(each, "apiGroups")
         if _ANY in groups:
             continue
         if DRA in groups:
-            for place, resource in enumerate(texts(each, "resources")):
-                if meant := _meant(resource, is_only=len(groups) == 1):
-                    message = f'API group "{DRA}" has no resource "{resource}", so that this has no effect'
-                    yield finding((*path, "resources", place), message, meant, "Unknown")
+            for place, message, meant in _useless(each, kind=str(role.get("kind"))):
+                yield finding((*path, "resources", place), message, meant, "Unknown")
             for place, name in _no_drivers(each, context):
                 message = f'"{name}" is not the name of a driver: the rule has no effect'
                 hint = "use spec.driver of its ResourceSlices, a DNS subdomain such as gpu.example.com"
                 yield finding((*path, "resourceNames", place), message, hint, "Unknown")
-        elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _RESOURCES), ""):
+        elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _KINDS), ""):
             message = f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
-            misspelt = next((place for place, group in enumerate(groups) if nearest(group, [DRA])), None)
+            names = (group.partition("/")[0] for group in groups)
+            misspelt = next((place for place, name in enumerate(names) if nearest(name, [DRA])), None)
             if misspelt is not None:
                 yield finding((*path, "apiGroups", misspelt), message, renamed(DRA), "Unknown")
             elif groups and all("." not in group or group.endswith(".k8s.io") for group in groups):
                 place, hint = texts(each, "resources").index(resource), f"add a rule with apiGroups: [{DRA}]"
                 yield finding((*path, "resources", place), message, hint, "Unknown")
+
+
+def _useless(each: JSONObject, kind: str) -> Iterator[tuple[int, str, str | Advice]]:
+    """Yield the resources in a rule that have no effect, by place, each with why and advice."""
+    for place, resource in enumerate(texts(each, "resources")):
+        if meant := _meant(resource, is_only=len(texts(each, "apiGroups")) == 1):
+            yield place, f'API group "{DRA}" has no resource "{resource}", so that this has no effect', meant
+        elif kind == "Role" and _KINDS.get(resource) is False:
+            message = f"{resource} have no namespace: a Role cannot allow anything for them"
+            yield place, message, "write a ClusterRole, and a ClusterRoleBinding"
 
 
 def _no_drivers(each: JSONObject, context: Context) -> Iterator[tuple[int, str]]:
@@ -117,10 +125,10 @@ def _meant(resource: str, *, is_only: bool) -> str | Advice:
         is_only: Whether the rule names no other group.
     """
     name, slash, subresource = resource.partition("/")
-    near = name if name in {_ANY, *_RESOURCES} else nearest(name, _RESOURCES)
+    near = name if name in {_ANY, *_KINDS} else nearest(name, _KINDS)
     if slash and near:
         known = subresource in {_ANY, *_SUBRESOURCES}
         near += f"/{subresource if known else nearest(subresource, _SUBRESOURCES) or subresource}"
     if near:
         return "" if near == resource else renamed(near)
-    return "it has " + ", ".join(sorted(_RESOURCES)) if is_only else ""
+    return "it has " + ", ".join(sorted(_KINDS)) if is_only else ""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from webhook.inventory import DRA
 from webhook.objects import JSONObject, placed, text, texts
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds
-from webhook.problem import Problem, quoted
+from webhook.policy.manifest.model import rule_of
+from webhook.problem import Path, Problem
 from webhook.references.rules import WEBHOOKS, Context, finding, rule
-from webhook.spelling import did_you_mean
 
 
 @rule(*WEBHOOKS)
@@ -20,16 +20,18 @@ def webhook_not_called(configuration: JSONObject, context: Context) -> Iterator[
     serves one that a rule names; with matchPolicy: Exact, only in those that are named. From Kubernetes 1.34 on, only
     v1 is on by default.
     """
+    from webhook.policy.tools.check import unknown_resources  # few manifests configure webhooks
+
     kinds = Kinds(context.release, runtime_config=context.runtime_config)
     served = {each.resource: kinds.versions_on(GroupVersionKind(DRA, "", each.kind)) for each in kinds.of_group(DRA)}
     for path, webhook in placed(configuration, "webhooks"):
-        rules = [each for each in placed(webhook, "rules") if DRA in texts(each[1], "apiGroups")]
-        for place, each in rules:
-            for index, name in enumerate(texts(each, "resources")):
-                whole = name.partition("/")[0]
-                if whole not in served and (hint := did_you_mean(whole, served, quotes='"')):
-                    message = f"{DRA} has no resource {quoted(name)}: the API server never calls the webhook for it"
-                    yield finding((*path, *place, "resources", index), message, hint, "NotCalled")
+        every = list(placed(webhook, "rules"))
+        for place, stated in ((place, rule_of(each)) for place, each in every):
+            if DRA in stated.groups or any(name in served for name, _ in stated.resources):
+                for problem in unknown_resources(stated, Path((*path, *place)), kinds):
+                    if problem.rule == "unknown-resource":
+                        yield finding(problem.path, problem.message, problem.hint, "NotCalled")
+        rules = [each for each in every if DRA in texts(each[1], "apiGroups")]
         for resource, on in served.items() if rules else ():
             naming = [(place, each) for place, each in rules if resource in texts(each, "resources")]
             versions = {version for _, each in naming for version in texts(each, "apiVersions")}

@@ -8,15 +8,13 @@ from typing import Final
 from webhook.allocation.selecting import Fault
 from webhook.deviceselectors.fleet import ERROR, TRUE, DeviceGroup, Fleet, Query, shortened
 from webhook.deviceselectors.parts import parts_of, presence_test, reads
-from webhook.hints.names import instead
 from webhook.objects import JSONObject, text
-from webhook.problem import Meant
 from webhook.records import NamedTuple
+from webhook.references.devices import unpublished
+from webhook.references.lookup import told
 from webhook.report.text import colored
 
 _REASON_MAX = 160
-_HOLDERS: Final = {"attributes": "an attribute", "capacity": "a capacity"}
-_SEVERAL: Final = {"attributes": "attributes of devices", "capacity": "capacities of devices"}
 _ROWS_MAX: Final = 20
 """The maximum number of groups of equal devices that are shown for a request."""
 
@@ -90,36 +88,15 @@ def results_as_text(
 def advice(outcome: str, reason: str, query: Query, fleet: Fleet) -> str:
     """Suggest, in parentheses, what to change in a selector that fails; empty if nothing is known."""
     missing = reason.missing if outcome == ERROR and isinstance(reason, Fault) else ""
-    return f" ({_lacking(missing, query, fleet)})" if missing else ""
-
-
-def _lacking(name: str, query: Query, fleet: Fleet) -> str:
-    """Suggest another name or domain for one that no device has, and a guard for one that other devices have."""
-    published = {holder: fleet.published((), holder) for holder in _HOLDERS}
-    pairs = [pair for each in published.values() for pair in each]
-    if not pairs:
-        return "no device has attributes or capacities"
-    domains, names = (list(dict.fromkeys(pair[part] for pair in pairs)) for part in (0, 1))
-    written = (text(each, "cel", "expression") for each in (*query.of_class, *query.own))
-    parts = [parts for each in written if (parts := parts_of(each, fleet.release, fleet.gates))]
-    found = [read for each in parts for read in reads(each.root) if read.name == name and not read.is_guarded]
-    if unknown := next((read.domain for read in found if read.domain not in domains), ""):
-        return f'no device has the domain "{unknown}": {instead(unknown, domains, "devices have")}'
-    if name not in {*names, *domains}:
-        meant = instead(name, [*names, *domains], "")
-        if isinstance(meant, Meant):
-            return meant
-        holders = dict.fromkeys(read.holder for read in found) or _HOLDERS
-        of_holder = {each: dict.fromkeys(pair[1] for pair in published[each]) for each in holders}
-        return "; ".join(instead(name, known, _SEVERAL[each]) for each, known in of_holder.items())
-    for read in found:
-        other = next(holder for holder in _HOLDERS if holder != read.holder)
-        pair = read.domain, name
-        if pair in published[other] and pair not in published[read.holder]:
-            return f'{name} is {_HOLDERS[other]}: device.{other}["{read.domain}"].{name}'
-    tests = (presence_test(each.root, read[:3]) for each in parts for read in found)
-    asked = next((f": {test}…" for test in tests if test), "")
-    return f"this device has no {name}; check first{asked}"
+    for each in (*query.of_class, *query.own) if missing else ():
+        parts = parts_of(text(each, "cel", "expression"), fleet.release, fleet.gates)
+        for read in reads(parts.root) if parts else ():
+            if parts and read.name == missing and not read.is_guarded:
+                if found := unpublished(read, parts, fleet):
+                    return f" ({told(found)})"
+                test = presence_test(parts.root, read[:3])
+                return f" (this device has no {missing}; check first{test and f': {test}…'})"
+    return ""
 
 
 def title(about: JSONObject) -> str:

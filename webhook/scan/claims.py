@@ -15,13 +15,14 @@ from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.claims import (
     CLAIM_NAME,
+    POD,
     POD_GROUP,
     allocation_of,
     claims_named,
     consumers,
     device_of,
     devices_of,
-    is_pod,
+    reserved_for,
     results_of,
 )
 from webhook.inventory.resources import ANNOTATION, is_of_resources
@@ -67,12 +68,12 @@ def _state_of(claim: JSONObject, cluster: Stored) -> str:
 
 def _of_other_kinds(claim: JSONObject, cluster: Stored) -> bool:
     """Tell whether a claim is reserved for anything but pods that may still be there."""
-    others = [each for each in items(claim, "status", "reservedFor") if not is_pod(each)]
+    others = [each for each in reserved_for(claim) if each.resource != POD]
     knows_groups = cluster.inventory.knows("PodGroup")
     return any(
-        text(each, "resource") != POD_GROUP
+        each.resource != POD_GROUP
         or not knows_groups
-        or cluster.inventory.find("PodGroup", text(each, "name"), namespace_of(claim))
+        or cluster.inventory.find("PodGroup", each.name, namespace_of(claim))
         for each in others
     )
 
@@ -81,7 +82,8 @@ def _is_orphaned(claim: JSONObject, cluster: Stored) -> bool:
     """Tell whether a claim was made for a pod that is gone."""
     owners = [each for each in items(claim, "metadata", "ownerReferences") if text(each, "kind") == "Pod"]
     if owners:
-        return not any(cluster.inventory.referred("Pod", each, namespace_of(claim)) for each in owners)
+        names, namespace = ((text(each, "name"), text(each, "uid")) for each in owners), namespace_of(claim)
+        return not any(cluster.inventory.referred("Pod", *each, namespace) for each in names)
     annotations = mapping(claim, "metadata", "annotations")
     return not items(claim, "metadata", "ownerReferences") and (CLAIM_NAME in annotations or ANNOTATION in annotations)
 
@@ -138,7 +140,7 @@ def claim_zombie(cluster: Stored, only: JSONObject | None = None) -> Iterator[Fo
     """
     patch = """--subresource status --type merge -p '{"status":{"allocation":null,"reservedFor":null}}'"""
     for claim in _in_state(cluster, UNUSED, only):
-        gone = listed(text(entry, "name") for entry, pod in consumers(claim, cluster.inventory) if pod is None)
+        gone = listed(entry.name for entry, pod in consumers(claim, cluster.inventory) if pod is None)
         message = f"reserved for pod {gone}, which is gone" if gone else "allocated, and no pod uses it"
         hint = f"{command(cluster, 'patch', claim, patch)} releases its devices, once nothing on the node uses them"
         yield Found(claim, message + _devices(claim), hint, ("status", "reservedFor" if gone else "allocation"))
@@ -172,7 +174,7 @@ def reserved_near_limit(cluster: Stored) -> Iterator[Found]:
     The next pods cannot be bound, and stay pending.
     """
     for claim in cluster.all("ResourceClaim"):
-        if (many := len(items(claim, "status", "reservedFor"))) >= _RESERVED_MANY:
+        if (many := len(reserved_for(claim))) >= _RESERVED_MANY:
             is_full = many >= CONSUMERS_MAX
             message = f"reserved for {many} pods, and the limit is {CONSUMERS_MAX}"
             hint = "spread the pods over several claims"
@@ -362,7 +364,7 @@ def evicting(result: AllocatedDevice, cluster: Stored) -> Iterator[tuple[JSONObj
     device, effect = cluster.device(result), "NoExecute"
     of_rules = cluster.taints_of_rules(result.pool, result.device, evicts=True)
     stated = [each for each in items(result.content, "tolerations") if text(each, "effect") == effect]
-    for taint in (*(device.content.taints if device else ()), *of_rules):
+    for taint in (*items(device and device.content.others, "taints"), *of_rules):
         matching = [each for each in stated if Tolerations([each]).cover(taint_of(taint))]
         seconds = [left for each in matching if (left := number(each, "tolerationSeconds")) is not None]
         if text(taint, "effect") == effect and len(seconds) == len(matching):

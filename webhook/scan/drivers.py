@@ -75,10 +75,16 @@ def absences(cluster: Stored) -> Sequence[tuple[Plugin, Mapping[str, str]]]:
 
 
 @once
+def not_running(cluster: Stored) -> dict[tuple[str, str], str]:
+    """Return the drivers and nodes on which they do not run, and what is wrong there."""
+    found = ((plugin, *each) for plugin, absent in absences(cluster) for each in absent.items())
+    return {(driver, node): why for plugin, node, why in found for driver in plugin.drivers}
+
+
+@once
 def silent(cluster: Stored) -> set[tuple[str, str]]:
     """Return the drivers and nodes of which another rule says that the driver is silent there."""
-    found = {(driver, node) for plugin, absent in absences(cluster) for node in absent for driver in plugin.drivers}
-    return found | {(driver, node) for _, driver, nodes in unpublished(cluster) for node in nodes}
+    return {*not_running(cluster), *((driver, node) for _, driver, nodes in unpublished(cluster) for node in nodes)}
 
 
 def _crashes(pod: JSONObject) -> bool:

@@ -8,10 +8,13 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from webhook.api.dra.names import NAMED_BY
+from webhook.api.templates import source
 from webhook.findings import GRAVE, INTERNAL, Finding, own_failure
+from webhook.inventory import CLAIMS
 from webhook.inventory.claims import CLAIM_NAME, allocation_of
 from webhook.limits import MOST_FINDINGS
-from webhook.objects import JSONObject, full_name_of, mapping, name_of
+from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.references.lookup import apply_rules
@@ -20,15 +23,18 @@ from webhook.scan.stored import STORED
 if TYPE_CHECKING:
     from webhook.scan.stored import Stored
 
-_OF_REFERENCES: Final = {
+_OF_CLAIMS: Final[tuple[str, ...]] = ("class-not-found", "not-published", "selector-fails", "capacity-not-published")
+_OF_REFERENCES: Final[dict[str, tuple[str, ...]]] = {
     "ResourceSlice": ("pool-contradiction", "node-not-found", "node-selector-terms", "attribute-published-twice"),
     "DeviceTaintRule": ("taint-rule-selects-all", "taint-rule-selects-nothing"),
     "ResourceQuota": ("class-not-found",),
-    "ResourceClaimTemplate": ("class-not-found",),
-    "ResourceClaim": ("class-not-found",),
+    "ResourceClaimTemplate": _OF_CLAIMS,
+    "ResourceClaim": _OF_CLAIMS,
     "DeviceClass": ("extended-resource-ambiguous",),
 }
 """The rules about references that stored objects must meet, whether anything uses these or not."""
+_OF_AWAITED: Final = ("selects-nothing", "not-enough-devices")
+"""Further ones for claims and templates that a pod waits for: others may be ahead of their hardware."""
 
 
 class Found(NamedTuple):
@@ -105,11 +111,21 @@ def _of_rule(stated: ScanRule, cluster: Stored) -> Iterator[tuple[Problem, JSONO
 
 
 def _of_references(kind: str, cluster: Stored) -> Iterator[tuple[Problem, JSONObject]]:
+    pods = [each for each in cluster.inventory.pending() if not items(each, "spec", "schedulingGates")]
+    names = {
+        (namespace_of(pod), source(entry, NAMED_BY[kind]))
+        for pod in (pods if kind in CLAIMS else ())
+        for entry in items(pod, "spec", "resourceClaims")
+    }
     for obj in cluster.all(kind):
         if kind == "ResourceClaim" and (allocation_of(obj) or CLAIM_NAME in mapping(obj, "metadata", "annotations")):
             continue  # it has its devices; or its template is reported
-        found = apply_rules(obj, kind, cluster.context)
-        yield from ((problem, obj) for problem in found if problem.rule in _OF_REFERENCES[kind])
+        rules, fleet = _OF_REFERENCES[kind], cluster.context.fleet
+        if (namespace_of(obj), name_of(obj)) in names and fleet is not None:
+            # Of a class without devices, `class-matches-nothing` tells.
+            asked = cluster.context.requests(obj)
+            rules += _OF_AWAITED if all(fleet.of_class(each.of_class) for each in asked) else ()
+        yield from ((problem, obj) for problem in apply_rules(obj, kind, cluster.context) if problem.rule in rules)
 
 
 def named(obj: JSONObject) -> str:

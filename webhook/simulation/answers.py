@@ -25,6 +25,7 @@ from webhook.inventory.claims import (
     claims_of,
     device_of,
     requests_of,
+    reserved_for,
     results_of,
     uid_of,
 )
@@ -272,8 +273,7 @@ class Answers:
                 f"Kubernetes 1.{settings.release} cannot reserve it for another pod"
                 for each in placement.claims
                 if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
-                if placement.candidates
-                or any(text(one, "uid") != uid_of(placement.pod) for one in items(each, "status", "reservedFor"))
+                if placement.candidates or any(one.uid != uid_of(placement.pod) for one in reserved_for(each))
             ]
         notes += [*self._gone(placement), *self._ungated(placement), *self._empty(placement)]
         assumed = map(self._cluster.assumed, placement.claims)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
 
 from webhook.inventory import Inventory
 from webhook.inventory.affinity import selects
-from webhook.inventory.claims import Consumer, Use, allocation_of, device_of, results_of
+from webhook.inventory.claims import Consumer, Use, allocation_of, device_of, reserved_for, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, text, texts
 from webhook.problem import aggregate
 from webhook.records import NamedTuple, Told
@@ -41,7 +41,7 @@ def refusal(claim: JSONObject, consumer: Consumer, release: Release, timestamp: 
     Args:
         timestamp: The time of allocation that the scheduler adds where it is missing; empty if it adds none.
     """
-    reserved = items(claim, "status", "reservedFor")
+    reserved = reserved_for(claim)
     complaints = []
     if timestamp and not text(allocation_of(claim), "allocationTimestamp"):
         value = _dumped(allocation_of(claim), timestamp)
@@ -59,7 +59,7 @@ def refusal(claim: JSONObject, consumer: Consumer, release: Release, timestamp: 
 
 def used_up(claims: Iterable[JSONObject]) -> str:
     """Name a claim that no further pod can use; empty if there is none."""
-    full = (each for each in claims if len(items(each, "status", "reservedFor")) >= CONSUMERS_MAX)
+    full = (each for each in claims if len(reserved_for(each)) >= CONSUMERS_MAX)
     names = (full_name_of(each) for each in full)
     return next((f"claim {each} is used by {CONSUMERS_MAX} pods, and no more can use it" for each in names), "")
 
@@ -219,14 +219,16 @@ _TIMES: Final = ("allocationTimestamp", "lastHeartbeatTime", "lastTransitionTime
 """The fields of a status, at any depth, that tell when something happened."""
 
 
-def _times(obj: JSONObject) -> Iterator[str]:
-    """Yield the times of what happened to a node, a pod or a claim."""
-    yield text(obj, "metadata", "creationTimestamp")
-    parts = [obj.get("status")]
+def _times(obj: JSONObject) -> list[str]:
+    """Return the times of what happened to a node, a pod or a claim; some may be empty."""
+    times, parts = [text(obj, "metadata", "creationTimestamp")], [obj.get("status")]
     for part in parts:
         if isinstance(part, dict):
-            yield from (each for name in _TIMES if isinstance(each := part.get(name), str))
-        parts += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+            times += [each for name in _TIMES if isinstance(each := part.get(name), str)]
+            parts += part.values()
+        elif isinstance(part, list):
+            parts += part
+    return times
 
 
 def time_of(value: str) -> datetime | None:

@@ -25,7 +25,7 @@ from webhook.engine.prescheduled import REQUIRED
 from webhook.formats.quantities import Quantity, readable_quantity
 from webhook.grouping import by_key
 from webhook.inventory.affinity import nodes_named_by, wants
-from webhook.inventory.claims import ClaimRequest, allocation_of, requests_of, results_of
+from webhook.inventory.claims import ClaimRequest, allocation_of, requests_of, reserved_for, results_of
 from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import value_at
@@ -467,10 +467,10 @@ def releases(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup]) -> Ite
     own = {
         full_name_of(use.claim): index
         for index, use in enumerate(needs.uses)
-        if allocation_of(use.claim) and len(items(use.claim, "status", "reservedFor")) > use.consumer.has(use.claim)
+        if allocation_of(use.claim) and len(reserved_for(use.claim)) > use.consumer.has(use.claim)
     }
     for name, index in own.items():
-        if len(items(needs.uses[index].claim, "status", "reservedFor")) >= CONSUMERS_MAX:
+        if len(reserved_for(needs.uses[index].claim)) >= CONSUMERS_MAX:
             what = f"once one of the {CONSUMERS_MAX} pods of claim {name} is gone"
             yield Change(
                 what,

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, Self
 
 from webhook.allocation import Allocator, Features
-from webhook.allocation.devices import Catalog, Taint, Tolerations, quantity_text, taint_of
+from webhook.allocation.devices import Catalog, Taint, Tolerations, blocking, quantity_text, taint_of
 from webhook.allocation.features import tainting
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api import gates
@@ -32,7 +32,7 @@ from webhook.inventory.claims import (
     allocation_of,
     claims_of,
     device_of,
-    is_pod,
+    pods_using,
     requests_of,
     results_of,
 )
@@ -48,14 +48,8 @@ from webhook.spelling import either, some_of
 
 # -- the taints of nodes
 
-_BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
 UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 """The taint of nodes that take no new pods."""
-
-
-def blocking(node: JSONObject) -> list[Taint]:
-    """Return the taints of a node that keep pods from it."""
-    return [taint for each in items(node, "spec", "taints") if (taint := taint_of(each)).effect in _BLOCKING]
 
 
 REMOVERS: Final = {
@@ -239,7 +233,7 @@ class NodeState:
         self.used: Counter[str] = Counter()
         self.pods = 0
         self.ports: frozenset[Port] = frozenset()
-        self._taints = blocking(node)
+        self._taints = blocking(items(node, "spec", "taints"))
         self._is_unschedulable = at(node, "spec", "unschedulable") is True
 
     def add(self, demand: Demand) -> None:
@@ -600,8 +594,8 @@ class Cluster:
         return {self.names[self._placed[key][0]] for key in self._consumers(claim)}
 
     def _consumers(self, claim: JSONObject) -> set[str]:
-        reserved, namespace = items(claim, "status", "reservedFor"), namespace_of(claim)
-        return {f"{namespace}/{text(each, 'name')}" for each in reserved if is_pod(each)} & self._placed.keys()
+        namespace = namespace_of(claim)
+        return {f"{namespace}/{each}" for each in pods_using(claim)} & self._placed.keys()
 
     def refusal_of_pod(self, pod: JSONObject) -> str:
         """Explain why the API server rejects a pod, and count it in quotas if it is accepted; empty if it is.

@@ -13,7 +13,7 @@ from typing import Any, Final
 from webhook.allocation.devices import Catalog, Content, amount
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.formats.quantities import decode_quantity
-from webhook.inventory.claims import allocation_of, device_of, results_of
+from webhook.inventory.claims import allocation_of, device_of, reserved_for, results_of
 from webhook.inventory.resources import amounts
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, text
 
@@ -63,7 +63,7 @@ class NodeAllocatable:
     def refusal(self, claims: Sequence[JSONObject], uid: str) -> str:
         """Explain why a pod cannot use claims that other pods use; empty if it can."""
         for claim in claims:
-            others = [each for each in items(claim, "status", "reservedFor") if text(each, "uid") != uid]
+            others = [each for each in reserved_for(claim) if each.uid != uid]
             devices = list(map(self._fields, results_of(claim)))
             name = text(claim, "metadata", "name")
             if others and any(mapping(each, _MAPPINGS) for each in devices):

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from webhook.allocation.devices import Taint, taint_of
+from webhook.allocation.devices import Taint
 from webhook.allocation.explain import STEPS, Conflict, Funnel, Reason, conflict, constraint, spread
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
@@ -16,7 +16,7 @@ from webhook.engine.prescheduled import REQUIRED
 from webhook.formats.quantities import readable_quantity
 from webhook.inventory import has_ended
 from webhook.inventory.affinity import nodes_named, requirement, selects, unmatched
-from webhook.inventory.claims import DeviceID, allocation_of, consumers, device_of, is_pod, named, results_of
+from webhook.inventory.claims import POD, DeviceID, allocation_of, consumers, device_of, reserved_for, results_of
 from webhook.inventory.resources import NATIVE, PODS, resource_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
 from webhook.records import NamedTuple
@@ -55,14 +55,11 @@ def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
         devices: The number of such devices.
     """
     claim = cluster.claim(name)
-    others = [named(each) for each in items(claim, "status", "reservedFor") if not is_pod(each)]
+    users = reserved_for(claim)
+    pods = [each.name for each in users if each.resource == POD]
+    others = [str(each) for each in users if each.resource != POD]
     state = "" if claim is None else _state(cluster, claim, others)
-    return {"claim": name, "pods": pods_of(claim), "others": others, "state": state, "devices": devices}
-
-
-def pods_of(claim: JSONObject | None) -> list[str]:
-    """Return the pods that a claim is reserved for, by name."""
-    return [text(each, "name") for each in items(claim, "status", "reservedFor") if is_pod(each)]
+    return {"claim": name, "pods": pods, "others": others, "state": state, "devices": devices}
 
 
 def used_by(held: JSONObject) -> str:
@@ -85,7 +82,7 @@ def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
     namespace = namespace_of(claim)
     found: defaultdict[str, list[str]] = defaultdict(list)
     for entry, pod in consumers(claim, cluster.inventory):
-        name, state = text(entry, "name"), ""
+        name, state = entry.name, ""
         if f"{namespace}/{name}" in cluster.copies:
             state = COPY
         elif pod is None and cluster.inventory.find("Pod", name, namespace):
@@ -196,7 +193,7 @@ class _Obstacles:
         whys = Counter([each.why for each in reasons])
         self.whys += whys
         self.elsewhere = max(self.elsewhere, whys["elsewhere"])
-        self.tainted.update([frozenset(map(taint_of, each.taints)) for each in reasons if each.taints])
+        self.tainted.update([frozenset(each.taints) for each in reasons if each.taints])
         self.unused |= {
             (each.pool, each.why): {"pool": each.pool, "devices": each.devices, "why": each.why}
             for each in funnel.unused
@@ -296,7 +293,7 @@ class Explainer:
             wanted = needs.demand.with_more(total(verdict.taken)).requests
             allocatable = self._cluster.nodes[node].allocatable
             resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
-        details = [*self._details([each for each, _ in looks], verdict, needs)]
+        details = [*self.details([each for each, _ in looks], verdict, needs)]
         if funnels is None:
             return NodeGroup(names, reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
         compete = _compete(funnels)
@@ -305,7 +302,7 @@ class Explainer:
         details += filter(None, [": ".join(filter(None, conflict))])
         return NodeGroup(names, reasons, requests, resolvable, tuple(details), verdict.by_devices, conflict.why)
 
-    def _details(self, nodes: Sequence[int], verdict: NodeVerdict, needs: Needs) -> Iterator[str]:
+    def details(self, nodes: Sequence[int], verdict: NodeVerdict, needs: Needs) -> Iterator[str]:
         """Describe what is behind reasons that are not about devices."""
         yield from (elsewhere(self._cluster, needs.claims[each]) for each in verdict.unavailable)
         if not verdict.by_devices:

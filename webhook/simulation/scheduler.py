@@ -33,6 +33,7 @@ from webhook.inventory.claims import (
     claims_of,
     not_created,
     requests_of,
+    reserved_for,
     shape_of,
     uid_of,
 )
@@ -691,7 +692,7 @@ def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:
     found: dict[str, JSONObject] = {}
     for index in sorted({index for each in verdicts.by_node.values() for index in each.unavailable}):
         claim, consumer = uses[index].claim, uses[index].consumer
-        reserved = items(claim, "status", "reservedFor")
+        reserved = reserved_for(claim)
         is_own = consumer.resource == POD and consumer.has(claim)  # a PodGroup's other pods may use its claim
         if not reserved or (len(reserved) == 1 and is_own):
             found.setdefault(name_of(claim), claim)

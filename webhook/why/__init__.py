@@ -21,7 +21,7 @@ from webhook.explain.components import cures
 from webhook.findings import GRAVE
 from webhook.inventory import MalformedError, has_ended, replicas_of
 from webhook.inventory.affinity import wants
-from webhook.inventory.claims import MADE, allocation_of, devices_of
+from webhook.inventory.claims import MADE, allocation_of, devices_of, pods_using
 from webhook.inventory.quotas import Quotas
 from webhook.inventory.resources import is_extended
 from webhook.objects import (
@@ -39,7 +39,6 @@ from webhook.objects import (
 from webhook.references.pods import QUEUE
 from webhook.scan.stored import WORKLOADS
 from webhook.simulation.cluster import Demand
-from webhook.simulation.rejections import pods_of
 from webhook.simulation.workloads import is_suspended, sample
 from webhook.why import claims, drivers, pending, started
 from webhook.why.containers import brief, failed, last_words, outcome
@@ -277,7 +276,7 @@ def _state(obj: JSONObject) -> str:
     if text(obj, "kind") == "ResourceClaim":
         devices = devices_of(obj)
         parts.append(f"allocated {', '.join(devices[:4])}" if devices else "not allocated")
-        if pods := pods_of(obj):
+        if pods := pods_using(obj):
             parts.append(f"reserved for {len(pods)} pod{'s' * (len(pods) != 1)}, the first is {pods[0]}")
     if node := text(obj, "spec", "nodeName"):
         parts.append(f"on {node}")

@@ -51,6 +51,12 @@ _ELSEWHERE: Final = (
     "give the driver the directories plugins and plugins_registry below kubelet's --root-dir, which is not "
     "/var/lib/kubelet in k0s and MicroK8s, by hostPath and under the same path in the container; else see its log"
 )
+_FORGETTING: Final = re.compile(r"v1\.34\.[01](?![0-9])")
+"""The kubelets that forget a driver when the connection to it has been idle for half an hour (kubernetes#133920)."""
+_FORGOTTEN: Final = (
+    "update kubelet to 1.34.2: up to 1.34.1, it forgets drivers that it has not called for half an hour; until then, "
+    "restart kubelet or the driver's pod"
+)
 _SEE_LOG: Final = "see the log of the driver's pod on the node"
 _UNREGISTERED: Final = re.compile(r"(?i)\bDRA driver (\S+) is not registered|plugin name (\S+) not found in the list")
 _OF_PARAMETERS: Final = re.compile(
@@ -359,7 +365,7 @@ def _tainted(scene: Scene, pod: JSONObject, *effects: str) -> Iterator[Cause]:
         evicts = {taint_of(each): seconds for each, seconds in evicting(AllocatedDevice(claim, result), scene)}
         asked = [each.content for each in requests_of(claim) if each.name == text(result, "request")]
         wanted = Tolerations([one for each in asked for one in items(each, "tolerations")])
-        for taint in map(taint_of, found.content.taints if found else ()):
+        for taint in found.content.taints if found else ():
             effect = "NoExecute" if taint in evicts else "" if tolerated.cover(taint) else "NoSchedule"
             if found and effect in effects:
                 about: list[About] = [about_taints(taint), Ref("Device", found.name), claim]
@@ -442,13 +448,14 @@ def _not_registered(scene: Scene, driver: str, where: str, event: Event) -> Caus
     if driver in drivers.published_on(scene, where):
         why, help_ = f"its devices are published there, and {why}", _SEE_LOG
     if workload := drivers.daemon_set(scene, driver, node):
-        there = (each for each in scene.owned(workload) if home_of(each) == where)
-        since = text(condition_of(next(there, {}), "Ready"), "lastTransitionTime")
+        there = drivers.pod_on(scene, workload, where) or {}
+        since = text(condition_of(there, "Ready"), "lastTransitionTime")
         is_lost = "" < since < event.time
         why = f"the pod of its DaemonSet {full_name_of(workload)} " + (
             f"has been ready since {since}" if is_lost else "is ready by now, and kubelet tries again"
         )
         help_ = _ELSEWHERE if is_lost else ""
+        help_ = _FORGOTTEN if _FORGETTING.match(text(node, "status", "nodeInfo", "kubeletVersion")) else help_
     said = f"driver {driver} is not registered with kubelet on {where}: {why}"
     return Cause(said, [Ref("Driver", driver), node, workload], (help_,) if help_ else ())
 

@@ -93,11 +93,14 @@ def as_template(
         spec = value["spec"]
         filled = {**value, "spec": _pod_spec(spec)} if is_partial and isinstance(spec, dict) else value
         return ManifestIn(manifest(obj, filled), {("template",): steps}, is_known)
+    places: dict[Steps, Steps] = {("template", "spec"): steps}
     if is_partial:
+        if "containers" not in value and "model" in value:  # the container of KServe's InferenceService
+            places["template", "spec", "containers", 0] = (*steps, "model")
         value = _pod_spec(value)
     if "containers" not in value and "resourceClaims" not in value:
         return None
-    return ManifestIn(manifest(obj, {"spec": value}), {("template", "spec"): steps}, is_known)
+    return ManifestIn(manifest(obj, {"spec": value}), places, is_known)
 
 
 def _pod_spec(value: JSONObject) -> JSONObject:
@@ -105,9 +108,9 @@ def _pod_spec(value: JSONObject) -> JSONObject:
     from webhook.api.core.podspec import PodSpec  # few kinds need it
 
     spec = {name: field for name, field in value.items() if name in PodSpec.fields}
-    if spec.get("resourceClaims") and "containers" not in spec:
-        names = dict.fromkeys(text(each, "name") for each in items(spec, "resourceClaims"))
-        uses = [{"name": name} for name in names if name]
+    names = dict.fromkeys(text(each, "name") for each in items(spec, "resourceClaims"))
+    uses = items(value, "model", "resources", "claims") or [{"name": name} for name in names if name]
+    if "containers" not in spec and (uses or spec.get("resourceClaims")):
         spec["containers"] = [{"name": "main", "resources": {"claims": uses}}]
     if isinstance(spec.get("containers"), list):
         spec["containers"] = [

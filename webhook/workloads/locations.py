@@ -264,10 +264,12 @@ class ManifestIn(NamedTuple):
 
     def seen(self, problem: Problem) -> Problem:
         """Return a problem of the manifest as one of the object."""
-        path = self.place(problem.path)
+        path, level = self.place(problem.path), problem.level if self.is_known else WARNING
         spelled = None if problem.spelled is None else self.place(problem.spelled)
+        if self.places.get(()) in self.texts:  # all of it is one text, in which paths are as they are
+            return problem._replace(level=level, path=path, spelled=spelled, fix=None)
         message = problem.message.replace(f'"{problem.path}"', f'"{path}"')
-        level, hint = problem.level if self.is_known else WARNING, self._advice(problem.hint)
+        hint = self._advice(problem.hint)
         return problem._replace(level=level, path=path, spelled=spelled, message=message, hint=hint)
 
     def _advice(self, hint: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
+from webhook.api.templates import pod_template
 from webhook.api.versions import GROUP
 from webhook.documents import Document, parse
 from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, placed, text
@@ -16,6 +17,8 @@ from webhook.workloads.runtimes import merge
 Container = tuple[Steps, JSONObject]
 """A container, and its path."""
 
+_ARGO: Final = "argoproj.io"
+_NIM: Final = "apps.nvidia.com"
 _CONTAINERS: Final = ("template", "spec", "containers")
 _CLAIMS: Final = ("template", "spec", "resourceClaims")
 
@@ -36,6 +39,7 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
     Claims are in the text ``podSpecPatch``, or since Argo Workflows 4.1 in ``resourceClaims``.
     """
     at = _spec_of_workflow(obj)
+    yield from _pods_applied(obj)
     spec = mapping(obj, *at)
     of_all = mapping(spec, "templateDefaults")
     claims_of_patch = cache(_claims_of_patch)
@@ -68,8 +72,26 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
         if not _is_open(pod, (text(holder, "podSpecPatch") for holder, _ in patched)):
             places |= {(*_CLAIMS, place): steps for place, steps in enumerate(origins)} | {(): here}
             texts = frozenset((*steps, "podSpecPatch") for _, steps in patched)
-            made, unsure = manifest(obj, {"spec": pod}), "its steps tell how often a template runs"
-            yield ManifestIn(made, places, unsure=unsure, texts=texts)
+            yield ManifestIn(manifest(obj, {"spec": pod}), places, unsure=_STEPS, texts=texts)
+
+
+def _applied(obj: JSONObject) -> Iterator[ManifestIn]:
+    """Find the manifests that a workflow applies as texts, unless parameters change them."""
+    for steps, template in placed(obj, *_spec_of_workflow(obj), "templates"):
+        at, stated = (*steps, "resource", "manifest"), text(template, "resource", "manifest")
+        for each in parse(stated) if stated and "{{" not in stated and not _has_aliases(stated) else ():
+            if isinstance(each, Document) and is_held(each.data):
+                yield ManifestIn(each.data, {(): at}, is_known=False, unsure=_STEPS, texts=frozenset({at}))
+
+
+def _pods_applied(obj: JSONObject) -> Iterator[ManifestIn]:
+    for each in _applied(obj):
+        path = pod_template(each.manifest)
+        if path is not None and (template := value_at(each.manifest, path)):
+            yield each._replace(manifest=manifest(each.manifest, template), is_known=True)
+
+
+_STEPS: Final = "its steps tell how often a template runs"
 
 
 def _claims_of_patch(patch: str) -> JSONObject:
@@ -107,35 +129,42 @@ def _containers(template: Any, at: Steps) -> Iterator[Container]:
 
 def _nim(obj: JSONObject) -> Iterator[ManifestIn]:
     """Make a pod of ``draResources`` of each service (k8s-nim-operator, dra_types.go, nimpipeline_types.go)."""
-    services: Sequence[Container] = [((), obj)]
-    if obj.get("kind") == "NIMPipeline":
-        services = placed(obj, "spec", "services")
-    for at, each in services:
-        yield from _nim_service(obj, mapping(each, "spec"), (*at, "spec"))
+    services = placed(obj, "spec", "services") if obj.get("kind") == "NIMPipeline" else (((), obj),)
+    for at, service in services:
+        spec, claims, uses = mapping(service, "spec"), list[JSONObject](), list[JSONObject]()
+        places: dict[Steps, Steps] = {(): (*at, "spec", "draResources")}
+        for steps, each in placed(spec, "draResources"):
+            if "claimCreationSpec" in each:
+                continue  # the operator makes the claim
+            there, name = (*at, "spec", *steps), f"claim-{steps[-1]}"
+            for place, request in enumerate(_items(each, "requests") or [None]):
+                places[*_CONTAINERS, 0, "resources", "claims", len(uses), "request"] = (*there, "requests", place)
+                uses.append({"name": name} if request is None else {"name": name, "request": request})
+            places[*_CLAIMS, len(claims)] = there
+            claims.append({"name": name, **{field: each[field] for field in each if field.startswith("resourceClaim")}})
+        if claims:
+            container = {"name": "nim", "image": "unknown", "resources": {"claims": uses}}
+            pod = manifest(obj, {"spec": {"containers": [container], "resourceClaims": claims}})
+            scaled = mapping(spec, "scale").get("enabled") is True
+            unsure = "spec.scale lets an autoscaler change their number" if scaled else ""
+            yield ManifestIn(pod, places, number=_whole(spec, "replicas"), unsure=unsure)
 
 
-def _nim_service(obj: JSONObject, spec: JSONObject, at: Steps) -> Iterator[ManifestIn]:
-    claims: list[JSONObject] = []
-    uses: list[JSONObject] = []
-    places: dict[Steps, Steps] = {}
-    for steps, each in placed(spec, "draResources"):
-        if "claimCreationSpec" in each:
-            continue  # the operator makes the claim
-        there, name = (*at, *steps), f"claim-{steps[-1]}"
-        for place, request in enumerate(_items(each, "requests") or [None]):
-            use = (*_CONTAINERS, 0, "resources", "claims", len(uses))
-            places[*use, "request"] = (*there, "requests", place)
-            uses.append({"name": name} if request is None else {"name": name, "request": request})
-        places[*_CLAIMS, len(claims)] = there
-        sources = {field: each[field] for field in each if field.startswith("resourceClaim")}
-        claims.append({"name": name, **sources})
-    if claims:
-        container = {"name": "nim", "image": "unknown", "resources": {"claims": uses}}
-        template = {"spec": {"containers": [container], "resourceClaims": claims}}
-        scaled = mapping(spec, "scale").get("enabled") is True
-        unsure = "spec.scale lets an autoscaler change their number" if scaled else ""
-        pod = manifest(obj, template)
-        yield ManifestIn(pod, {**places, (): (*at, "draResources")}, number=_whole(spec, "replicas"), unsure=unsure)
+def _created(obj: JSONObject) -> Iterator[ManifestIn]:
+    """Make a template of each request that the operator makes (k8s-nim-operator, GetDRADeviceCELExpressions)."""
+    for at, each in every_object(obj):
+        if at[-3:-1] == ("claimCreationSpec", "devices"):
+            request, expressions = ("spec", "spec", "devices", "requests", 0), _items(each, "celExpressions")
+            selectors = (*request, "exactly", "selectors")
+            texts: dict[Steps, Steps] = {
+                (*selectors, place): (*at, "celExpressions", place) for place in range(len(expressions))
+            }
+            exactly: JSONObject = {"deviceClassName": "gpu.nvidia.com"}  # by default
+            exactly |= {name: each[name] for name in ("deviceClassName", "count") if name in each}
+            exactly["selectors"] = [{"cel": {"expression": expression}} for expression in expressions]
+            spec = {"devices": {"requests": [{"name": each.get("name"), "exactly": exactly}]}}
+            places = {**texts, (*request, "exactly"): at, request: at, (): at}
+            yield ManifestIn(_template(obj, "created", {"spec": spec}), places, texts=frozenset(texts.values()))
 
 
 def _whole(value: Any, *path: str) -> int:
@@ -243,16 +272,22 @@ def claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
     for steps, each in every_object({name: each for name, each in obj.items() if name != "status"}):
         if steps and is_held(each) and group_of(each) == GROUP:
             yield ManifestIn(each, {(): steps}, is_known=False)
+    if group_of(obj) == _ARGO:
+        yield from (each for each in _applied(obj) if group_of(each.manifest) == GROUP)
+    yield from _created(obj) if group_of(obj) == _NIM else ()
     for steps, each in placed(obj, *_TEMPLATE, "resourceClaimTemplates") if group_of(obj) == "grove.io" else ():
-        about = {"name": each.get("name"), "namespace": namespace_of(obj)}
-        template = {"apiVersion": f"{GROUP}/v1", "kind": "ResourceClaimTemplate", "metadata": about}
-        spec = {"spec": each["templateSpec"]} if "templateSpec" in each else {}
-        yield ManifestIn({**template, **spec}, {("spec",): (*steps, "templateSpec"), ("metadata",): steps, (): steps})
+        template = _template(obj, each.get("name"), each.get("templateSpec"))
+        yield ManifestIn(template, {("spec",): (*steps, "templateSpec"), ("metadata",): steps, (): steps})
+
+
+def _template(obj: JSONObject, name: Any, spec: Any) -> JSONObject:
+    about = {"name": name, "namespace": namespace_of(obj)}
+    return {"apiVersion": f"{GROUP}/v1", "kind": "ResourceClaimTemplate", "metadata": about, "spec": spec}
 
 
 PODS: Final[dict[str, Callable[[JSONObject], Iterator[ManifestIn]]]] = {
-    "apps.nvidia.com": _nim,
-    "argoproj.io": _workflow,
+    _NIM: _nim,
+    _ARGO: _workflow,
     "grove.io": _shared,
     "kubevirt.io": _machine,
     "nvidia.com": _dynamo,
@@ -299,12 +334,9 @@ _RUNTIME: Final = "state them in the pod templates of its TrainingRuntime"
 
 def _nim_resources(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     """The operator ignores claims in resources (k8s-nim-operator, nimservice_types.go)."""
-    if _items(obj, "spec", "resources", "claims"):
-        yield (
-            ("spec", "resources", "claims"),
-            "the NIM operator ignores these claims",
-            "state them in spec.draResources",
-        )
+    at = ("spec", "resources", "claims")
+    if _items(obj, *at):
+        yield at, "the NIM operator ignores these claims", "state them in spec.draResources"
 
 
 def _podless(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
@@ -349,8 +381,8 @@ def _tekton(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
 
 
 _LOST: Final = {
-    "apps.nvidia.com": _nim_resources,
-    "argoproj.io": _podless,
+    _NIM: _nim_resources,
+    _ARGO: _podless,
     "kubevirt.io": _refused_machine,
     "pool.kubevirt.io": _refused_machine,
     "serving.knative.dev": _knative,

@@ -44,7 +44,10 @@ class PodResourceClaim(V1Struct):
 
     instead: ClassVar = {
         "namespace": "leave it out: claims and templates are in the namespace of the pod",
-        "spec": "write it into a ResourceClaimTemplate, and name that in resourceClaimTemplateName",
+        **dict.fromkeys(
+            ("spec", "template", "devices"),
+            "write it into a ResourceClaimTemplate, and name that in resourceClaimTemplateName",
+        ),
     }
 
     name = Text("The name by which containers refer to the claim; a DNS label.", written=True)

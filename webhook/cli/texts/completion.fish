@@ -1,17 +1,9 @@
 # fish completion for draguard
-function __draguard_words
-    string match -v -- '-*' (commandline -opc)[2..-1]
-end
-function __draguard_in
-    set -l words (__draguard_words)
-    test "$words[1..$(count $argv)]" = "$argv"
-end
-function __draguard_at
-    set -l words (__draguard_words)
-    test "$words" = "$argv"
-end
-function __draguard_pairs
-    for key in (string split ' ' -- $argv[1])
-        printf '%s\n' $key=(string split ' ' -- $argv[2])
+function __draguard_completed
+    set -l lines (draguard completion fish (commandline -cp) 2>/dev/null)
+    if test "$lines[1]" = files
+        __fish_complete_path (commandline -ct)
     end
+    printf '%s\n' $lines[2..-1]
 end
+complete -c draguard -f -a '(__draguard_completed)'

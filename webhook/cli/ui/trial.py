@@ -28,7 +28,7 @@ from webhook.edit.rewrite import with_objects
 from webhook.engine.manifests import review
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, controller_of, has_ended
-from webhook.inventory.claims import is_pod
+from webhook.inventory.claims import POD, pods_using, reserved_for
 from webhook.inventory.resources import container_requests
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.patch import difference
@@ -385,7 +385,7 @@ class Snapshot:
     def _deletion(self, name: str, namespace: str) -> str:
         """Return the command that deletes the pods of a claim, and so releases it."""
         claim = self.inventory.find("ResourceClaim", name, namespace or DEFAULT_NAMESPACE)
-        pods = [quote(text(each, "name")) for each in items(claim, "status", "reservedFor") if is_pod(each)]
+        pods = [quote(each) for each in pods_using(claim)]
         deletion = f"delete pod -n {quote(namespace_of(claim or {}))} {' '.join(pods)}"
         return self.inventory.kubectl(deletion) if pods else ""
 
@@ -523,11 +523,11 @@ def _drain(inventory: Inventory, name: str) -> tuple[list[str], list[str]]:
         if text(each, "spec", "nodeName") == name:
             inventory.discard("ResourceSlice", name_of(each))
     gone = [pod for pod in inventory.all("Pod") if text(pod, "spec", "nodeName") == name and not has_ended(pod)]
-    users = {full_name_of(pod) for pod in gone}
+    users = {(namespace_of(pod), name_of(pod)) for pod in gone}
     for claim in inventory.all("ResourceClaim"):
-        reserved = items(claim, "status", "reservedFor")
-        names = (f"{namespace_of(claim)}/{text(each, 'name')}" if is_pod(each) else "" for each in reserved)
-        left = [each for each, user in zip(reserved, names, strict=True) if user not in users]
+        reserved, namespace = reserved_for(claim), namespace_of(claim)
+        others = (each for each in reserved if each.resource != POD or (namespace, each.name) not in users)
+        left = [each.reference() for each in others]
         if len(left) < len(reserved):
             inventory.put({**claim, "status": {**mapping(claim, "status"), "reservedFor": left} if left else {}})
     for pod in gone:

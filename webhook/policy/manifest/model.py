@@ -355,10 +355,10 @@ def _each(spec: Mapping[str, Any], field: str) -> list[tuple[JSONObject, Path]]:
 
 
 def _match_of(match: Mapping[str, Any]) -> MatchResources:
-    rules = tuple(_rule_of(each or {}) for each in match.get("resourceRules") or ())
+    rules = tuple(rule_of(each or {}) for each in match.get("resourceRules") or ())
     return MatchResources(
         rules=rules,
-        exclude=tuple(_rule_of(each or {}) for each in match.get("excludeResourceRules") or ()),
+        exclude=tuple(rule_of(each or {}) for each in match.get("excludeResourceRules") or ()),
         namespaces=selector_of(match.get("namespaceSelector")),
         objects=selector_of(match.get("objectSelector")),
         is_exact=match.get("matchPolicy") == "Exact",
@@ -375,7 +375,8 @@ def _named_by(rules: tuple[ResourceRule, ...]) -> frozenset[tuple[str, str]] | N
     return frozenset(each for pair in pairs for each in served_as(*pair))
 
 
-def _rule_of(rule: Mapping[str, Any]) -> ResourceRule:
+def rule_of(rule: Mapping[str, Any]) -> ResourceRule:
+    """Read a rule of a policy, a binding or a webhook that the API server accepts."""
     return ResourceRule(
         operations=frozenset(rule.get("operations") or ()),
         groups=frozenset(each or "" for each in rule.get("apiGroups") or ()),

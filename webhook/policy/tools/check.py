@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import islice, product
+from itertools import islice, permutations, product, starmap
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
@@ -30,7 +30,7 @@ from webhook.cel.syntax.ast import (
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.formats import near_semver, semver
-from webhook.formats.quantities import near_quantity, quantity
+from webhook.formats.quantities import decode_quantity, near_quantity, quantity
 from webhook.grouping import by_key
 from webhook.hints.selectors import COMMENTED, comments_in
 from webhook.objects import JSONObject, full_name_of
@@ -349,9 +349,12 @@ _EXPERIMENTAL: Final = ".x-k8s.io"
 """The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
 
 
-def _unknown_resources(index: int, rule: ResourceRule, kinds: Kinds) -> Iterator[Problem]:
-    """Find the resources in a rule that the release does not have."""
-    path = RULES / index
+def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
+    """Find the resources in a rule that the release does not have.
+
+    Args:
+        path: The path of the rule.
+    """
     if "*" in rule.groups:
         return
     yield from _unknown_groups(rule, path / "apiGroups", kinds)
@@ -502,11 +505,13 @@ _NARROWED: Final = Path(("spec", "matchResources", "resourceRules"))
 
 def _overlap(one: ResourceRule, other: ResourceRule) -> bool:
     """Tell whether there are requests that two rules match, whatever their versions and scopes are."""
-    pairs = ((one.operations, other.operations), (one.groups, other.groups))
-    return all(_ALL in {*left, *right} or not left.isdisjoint(right) for left, right in pairs) and any(
-        all(_ALL in both or both[0] == both[1] for both in zip(left, right, strict=True))
-        for left, right in product(one.resources, other.resources)
-    )
+
+    def alike(left: str, right: str) -> bool:
+        return left == right or _ALL in {left, right}
+
+    stated = (one.operations, other.operations), (one.groups, other.groups)
+    named = product(one.resources, other.resources)
+    return all(any(starmap(alike, product(*each))) for each in stated) and any(all(map(alike, *each)) for each in named)
 
 
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
@@ -575,13 +580,18 @@ def check_policies(
         unused = list(_unused(policy))
         ignored = {each.path for each in unused}  # their types do not matter
         problems = [
-            *(each for rule in enumerate(policy.match.rules) for each in _unknown_resources(*rule, policies.kinds)),
+            *(
+                each
+                for index, rule in enumerate(policy.match.rules)
+                for each in unknown_resources(rule, RULES / index, policies.kinds)
+            ),
             *_unmatched_subresources(policy, policies.kinds),
             *_unchangeable(policy, policies.kinds),
             *_param_kind(policy, policies),
             *_constants(policy),
             *_malformed(policy),
             *_ordered_texts(policy),
+            *_unwritten_amounts(policy, policies.kinds),
             *_messages(policy),
             *_comments(policy),
             *unused,
@@ -667,45 +677,58 @@ _MADE: Final[Mapping[str, Callable[[str], str]]] = {
 """The functions that make a value of a string, or fail when they are called; each with what corrects the string."""
 
 
+def _calls(policy: Policy) -> Iterator[tuple[StatedExpression, Call]]:
+    """Yield the calls in the expressions of a policy, but those of messages."""
+    for stated in policy.without_messages:
+        if isinstance(stated.compiled, CompiledExpression):
+            yield from ((stated, node) for node in within(stated.compiled.checked.root) if isinstance(node, Call))
+
+
 def _malformed(policy: Policy) -> Iterator[Problem]:
     """Find malformed constants, such as quantities, which an expression needs for some objects only."""
-    for stated in policy.without_messages:
-        if not isinstance(compiled := stated.compiled, CompiledExpression):
+    for stated, call in _calls(policy):
+        literal = call.arguments[0] if call.function in _MADE and len(call.arguments) == 1 else None
+        if not isinstance(literal, Literal) or not isinstance(literal.value, str):
             continue
-        for node in within(compiled.checked.root):
-            if not isinstance(node, Call) or node.function not in _MADE or len(node.arguments) != 1:
-                continue
-            literal = node.arguments[0]
-            if not isinstance(literal, Literal) or not isinstance(literal.value, str):
-                continue
-            try:
-                for overload in node.overloads or ():
-                    if overload.implementation:
-                        overload.implementation(literal.value)
-            except CelError as error:
-                meant = _MADE[node.function](literal.value)
-                hint = f'did you mean {node.function}("{meant}")?' if meant else ""
-                message = f"{node.function}({quoted(literal.value)}) is an error: {error}"
-                yield warning("impossible-constant", stated.path, message, hint, stated.start + literal.offset)
+        try:
+            for overload in call.overloads or ():
+                if overload.implementation:
+                    overload.implementation(literal.value)
+        except CelError as error:
+            meant = _MADE[call.function](literal.value)
+            hint = f'did you mean {call.function}("{meant}")?' if meant else ""
+            message = f"{call.function}({quoted(literal.value)}) is an error: {error}"
+            yield warning("impossible-constant", stated.path, message, hint, stated.start + literal.offset)
 
 
 _ORDERS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
+_AMOUNTS: Final = frozenset({"capacity", "hard", "limits", "requests"})
+"""The fields that hold amounts by resource."""
 
 
 def _ordered_texts(policy: Policy) -> Iterator[Problem]:
     """Find amounts and versions that are compared as texts, which are ordered by their letters."""
-    for stated in policy.without_messages:
-        nodes = within(stated.compiled.checked.root) if isinstance(stated.compiled, CompiledExpression) else ()
-        for side in (
-            one for node in nodes if isinstance(node, Call) and node.function in _ORDERS for one in node.arguments
-        ):
-            written = side.value if isinstance(side, Literal) else None
-            if isinstance(written, str) and written[:1].isdigit() and not (quantity(written, 0) and semver(written, 0)):
-                message = (
-                    f'{quoted(written)} is text, and texts are ordered by their letters: "1000" is less than "550"'
-                )
-                hint = "make amounts of both sides by quantity(…), versions by semver(…), and compare them by compareTo"
-                yield warning("order-of-texts", stated.path, message, hint, stated.start + side.offset)
+    orders = ((stated, call) for stated, call in _calls(policy) if call.function in _ORDERS)
+    for stated, side in ((stated, side) for stated, call in orders for side in call.arguments):
+        written = side.value if isinstance(side, Literal) and isinstance(side.value, str) else ""
+        if written[:1].isdigit() and not (quantity(written, 0) and semver(written, 0)):
+            message = f'{quoted(written)} is text, and texts are ordered by their letters: "1000" is less than "550"'
+            hint = "make amounts of both sides by quantity(…), versions by semver(…), and compare them by compareTo"
+            yield warning("order-of-texts", stated.path, message, hint, stated.start + side.offset)
+
+
+def _unwritten_amounts(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
+    """Find amounts of Kubernetes' own kinds that are compared with what the API server never writes."""
+    is_own = all(map(kinds.has_group, {group for rule in policy.match.rules for group in rule.groups}))
+    for stated, call in _calls(policy) if is_own else ():
+        for side, other in permutations(call.arguments) if call.function in _COMPARISONS else ():
+            around = (step := step_of(other)) and step_of(step[0])
+            if around and around[1] in _AMOUNTS and isinstance(side, Literal) and type(side.value) in {str, int}:
+                with suppress(ValueError):
+                    if (meant := str(decode_quantity(side.value))) != side.value:
+                        message = f'this is never equal: the API server writes the amount as the text "{meant}"'
+                        hint = f'did you mean "{meant}"?'
+                        yield warning("impossible-value", stated.path, message, hint, stated.start + side.offset)
 
 
 def _messages(policy: Policy) -> list[Problem]:
