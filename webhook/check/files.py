@@ -117,9 +117,8 @@ class Manifests:
             return self._waiting
         options = self.options(kubernetes)
         self.selection.restart()
-        documents: Iterable[Piece] = read(self.paths, self.stdin, self.selection, options)
-        if not self._arguments.quiet:
-            documents = with_progress(documents, sys.stderr)
+        every = read(self.paths, self.stdin, self.selection, options)
+        documents = with_progress(every, sys.stderr, quiet=self._arguments.quiet)
         if again and not self._rendered:
             documents = self._waiting = list(documents)
         return documents
