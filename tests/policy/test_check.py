@@ -140,11 +140,12 @@ def test_amounts_and_versions_that_are_ordered_as_texts_are_found(comparison: st
     ("c.resources.limits.memory == '1Gi'", ""),
     ("c.resources.limits[?'nvidia.com/gpu'].orValue(0) == 0", ""),
     ("c.resources.limits.cpu == 'none'", ""),
+    ("variables.limits['nvidia.com/gpu'] == 1", ""),
 )
 def test_an_amount_that_is_never_written_so_is_found(comparison: str, hint: str) -> None:
     asked = f"object.spec.containers.all(c, has(c.resources.limits) && {comparison})"
     for rules, is_found in ((PODS, True), (rule("models", group="example.com"), False)):
-        listed = problems(asked, rules=[rules])
+        listed = problems(asked, rules=[rules], variables=[{"name": "limits", "expression": "{'nvidia.com/gpu': 1}"}])
         assert [each.hint for each in listed if each.rule == "impossible-value"] == [hint] * bool(hint and is_found)
 
 
