@@ -20,7 +20,7 @@ from webhook.cel.environment import Environment
 from webhook.cel.ext.comprehensions import TWO_VARIABLE_COMPREHENSIONS
 from webhook.cel.ext.lists import LISTS, SETS
 from webhook.cel.ext.optionals import OPTIONALS
-from webhook.cel.ext.strings import strings
+from webhook.cel.ext.strings import FORMATS, STRINGS
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import DYN
 
@@ -138,7 +138,7 @@ POD: dict[str, Any] = {
 def ours() -> Engine:
     """This engine: a type checker, cost tracking."""
     environment = Environment(
-        (OPTIONALS, TWO_VARIABLE_COMPREHENSIONS, LISTS, SETS, strings(2)),
+        (OPTIONALS, TWO_VARIABLE_COMPREHENSIONS, LISTS, SETS, STRINGS, FORMATS),
         variables={"object": DYN},
         options=EnvironmentOptions(presence_test_cost=0),
     )

@@ -31,6 +31,7 @@ from tests.rows import each_row, each_row_beside
 from webhook import allocate
 from webhook.allocation import Allocator, Features, search
 from webhook.allocation.demand import Ask
+from webhook.allocation.devices import taint_of
 from webhook.allocation.explain import Funnel, together
 from webhook.release import Release
 
@@ -168,7 +169,7 @@ def test_why_devices_are_ruled_out() -> None:
         "free": ("", "", (), ()),
         "no-rack": ("constraint", f"attribute {DRIVER}/rack, which a constraint compares, is not published", (), ()),
         "used": ("in use", "", ("ns/held",), ()),
-        "tainted": ("taint", "", (), (taint,)),
+        "tainted": ("taint", "", (), (taint_of(taint),)),
         "other": ("selector", "selector #0 of the request is false", (), ()),
         "odd": ("selector", "selector #0 of the request: CEL runtime error: no such key: model", (), ()),
         "small": ("counters", "counter memory of set: 1Gi is left, 2Gi is consumed", (), ()),

@@ -8,12 +8,12 @@ from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.ext.comprehensions import BINDINGS, TWO_VARIABLE_COMPREHENSIONS
 from webhook.cel.ext.lists import LISTS, SETS
 from webhook.cel.ext.optionals import OPTIONALS
-from webhook.cel.ext.strings import strings
+from webhook.cel.ext.strings import FORMATS, STRINGS
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.lexer import CONSTANTS, tokenize
 from webhook.cel.types.base import DYN
 
-EXTENSIONS = (OPTIONALS, BINDINGS, TWO_VARIABLE_COMPREHENSIONS, LISTS, SETS, strings(4))
+EXTENSIONS = (OPTIONALS, BINDINGS, TWO_VARIABLE_COMPREHENSIONS, LISTS, SETS, STRINGS, FORMATS)
 EVERYTHING = Environment(EXTENSIONS)
 
 

@@ -114,12 +114,12 @@ class TestHelp:
         assert page.startswith('.TH "DRAGUARD" 1 ')
         for words, command in every():
             called = " ".join(("draguard", *words)).replace("-", r"\-")
-            assert f".B {called} " in page
+            section = page.partition(f"\n.SH {called.upper()}\n.nf\n")[2].partition("\n.fi\n")[0]
+            assert section.startswith(f"usage: {called} ")
             for option in options_of(command):
-                assert all(name.replace("-", r"\-") in page for name in option.names)
+                assert all(name.replace("-", r"\-") in section for name in option.names)
         requests = {line.split()[0] for line in page.splitlines() if line.startswith(".")}
-        assert requests == {".TH", ".nh", ".ad", ".SH", ".SS", ".B", ".PP", ".TP", ".nf", ".fi"}
-        assert "\n.SS suppression\nRULE is a rule, a pattern such as" in page
+        assert requests == {".TH", ".SH", ".nf", ".fi"}
 
 
 def every(words: tuple[str, ...] = (), command: Command = PROGRAM) -> Iterator[tuple[tuple[str, ...], Command]]:

@@ -266,8 +266,10 @@ class TestSummary:
         metadata = {"metadata": {"name": "of-devices"}}
         quota = {"apiVersion": "v1", "kind": "ResourceQuota", **metadata, "spec": {"hard": {"nvidia.com/gpu": 1}}}
         role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", **metadata, "rules": []}
-        out = draguard("validate", "-", stdin=f"{json.dumps(quota)}\n---\n{json.dumps(role)}".encode()).out
-        assert out.endswith("\n2 documents in 1 file: 1 warning (Kubernetes 1.37)\n")
+        other = role | {"apiVersion": "example.com/v1"}
+        out = draguard("validate", "-", stdin="\n---\n".join(map(json.dumps, (quota, role, other))).encode()).out
+        skipped = "1 skipped (of other kinds: 1 ClusterRole of example.com/v1)"
+        assert out.endswith(f"\n3 documents in 1 file: 1 warning (Kubernetes 1.37); {skipped}\n")
 
     def test_policies_are_judged_by_another_command(self) -> None:
         policy = b"apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: a}\n"

@@ -94,9 +94,8 @@ def test_a_reference_means_the_workload_of_its_group() -> None:
         assert inventory.all("Job") == objects
         assert inventory.find("Job", "train", "default") is jobs[1]
         for each in jobs:
-            version = each["apiVersion"]
-            reference = {"apiVersion": version, "kind": "Job", "name": "train", "uid": version}
-            assert inventory.referred("Job", reference, "default") is each
+            version = str(each["apiVersion"])
+            assert inventory.referred("Job", "train", version, "default", version.rpartition("/")[0]) is each
 
 
 VALUES = ["0", "1", "01", "2", "a"]

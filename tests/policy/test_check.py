@@ -133,6 +133,22 @@ def test_amounts_and_versions_that_are_ordered_as_texts_are_found(comparison: st
 
 
 @each_row(
+    ("comparison", "hint"),
+    ("c.resources.limits['nvidia.com/gpu'] == 1", 'did you mean "1"?'),
+    ("'1000m' != c.resources.requests.cpu", 'did you mean "1"?'),
+    ("c.resources.limits.memory == '1024Mi'", 'did you mean "1Gi"?'),
+    ("c.resources.limits.memory == '1Gi'", ""),
+    ("c.resources.limits[?'nvidia.com/gpu'].orValue(0) == 0", ""),
+    ("c.resources.limits.cpu == 'none'", ""),
+)
+def test_an_amount_that_is_never_written_so_is_found(comparison: str, hint: str) -> None:
+    asked = f"object.spec.containers.all(c, has(c.resources.limits) && {comparison})"
+    for rules, is_found in ((PODS, True), (rule("models", group="example.com"), False)):
+        listed = problems(asked, rules=[rules])
+        assert [each.hint for each in listed if each.rule == "impossible-value"] == [hint] * bool(hint and is_found)
+
+
+@each_row(
     ("narrowed", "is_found"),
     (rule("deployments", group="apps"), True),
     (PODS | {"operations": ["DELETE"]}, True),

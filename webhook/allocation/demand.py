@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take, as_published, take
-from webhook.allocation.devices import Content, Device, Tolerations, by_content, named, taint_of, terms
+from webhook.allocation.devices import Content, Device, Taint, Tolerations, by_content, named, terms
 from webhook.allocation.features import Implementation
 from webhook.allocation.selecting import LISTS, RUNTIME, SCALARS, Chooser, DeviceValues, Selectors
 from webhook.cel.errors import CelError
@@ -227,7 +227,7 @@ class Ask:
         """Whether it wants capacity, and the driver's domain counts for a name without a domain."""
         self._takes: dict[tuple[int, str], Take | None] = {}
         self._covering = covering = Tolerations(self.tolerations)
-        self._tolerates = by_content(lambda content: all(covering.cover(taint_of(each)) for each in content.taints))
+        self._tolerates = by_content(lambda content: all(map(covering.cover, content.taints)))
 
     def value(self, constraint: Constraint, content: Content) -> Value | None:
         """Return the value that a constraint compares of a device that it gets, None if the device has none.
@@ -273,9 +273,9 @@ class Ask:
         """Tell whether it tolerates the taints of a device."""
         return not content.taints or self._tolerates(content)
 
-    def untolerated(self, content: Content) -> list[JSONObject]:
+    def untolerated(self, content: Content) -> list[Taint]:
         """Return the taints of a device that it does not tolerate."""
-        return [each for each in content.taints if not self._covering.cover(taint_of(each))]
+        return [each for each in content.taints if not self._covering.cover(each)]
 
 
 class RequestDemand(NamedTuple):

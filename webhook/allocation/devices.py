@@ -95,7 +95,7 @@ class Content(Record):
     capacity_index: int
     capacity: Mapping[str, JSONObject]
     others: JSONObject
-    taints: tuple[JSONObject, ...]
+    taints: tuple[Taint, ...]
     is_shared: bool
     consumes: Counters
     _is_plain: bool | None = unset(None)
@@ -229,6 +229,11 @@ class Taint(NamedTuple):
 def taint_of(taint: JSONObject) -> Taint:
     """Read a taint, as in the API."""
     return Taint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
+
+
+def blocking(taints: Iterable[JSONObject]) -> list[Taint]:
+    """Return the taints that keep pods away."""
+    return [each for each in map(taint_of, taints) if each.effect in {"NoSchedule", "NoExecute"}]
 
 
 class Tolerations:
@@ -375,7 +380,7 @@ class Catalog:
                     place,
                     capacity,
                     others=others,
-                    taints=tuple(taint for taint in taints if taint.get("effect") in {"NoSchedule", "NoExecute"}),
+                    taints=tuple(blocking(taints)),
                     is_shared=others.get("allowMultipleAllocations") is True,
                     consumes=consumption(others) if others.get("consumesCounters") else _NOTHING,
                 )

@@ -18,12 +18,11 @@ from webhook.allocation.demand import (
     Stop,
     Value,
 )
-from webhook.allocation.devices import Content, Device, quantity_text
+from webhook.allocation.devices import Content, Device, Taint, quantity_text
 from webhook.allocation.pools import Available, NodeView, Unused
 from webhook.allocation.search import Common, Key, connected
 from webhook.grouping import by_key
 from webhook.later import cached_property
-from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.spelling import some_of
 
@@ -107,7 +106,7 @@ class Reason(NamedTuple):
     text: str = ""
     holders: tuple[str, ...] = ()
     lacks: tuple[Lack, ...] = ()
-    taints: tuple[JSONObject, ...] = ()
+    taints: tuple[Taint, ...] = ()
     selector: str = ""
 
 

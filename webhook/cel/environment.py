@@ -110,16 +110,26 @@ class Environment(Scope):
             CompileError: The text is not a well-typed expression; every error is listed.
         """
         try:
-            root, issues = self._parse(text, places)
-            watched = Checker(self, issues, current()).check(root)
+            return self.typed(*self._parse(text, places))
         except RecursionError:
             raise _too_deep(text) from None
+
+    def typed(self, root: Expression, issues: Issues) -> Checked:
+        """Checks the types of a parsed expression.
+
+        Args:
+            issues: Has the expression's text, and takes the errors.
+
+        Raises:
+            CompileError: It is not well typed; every error is listed.
+        """
+        watched = Checker(self, issues, current()).check(root)
         issues.raise_if_any()
         for function, node, issues.copies in watched:
             for validator in self.validators[function]:
                 validator.check(node, issues)
         issues.raise_if_any()
-        return Checked(text, root, root.type)
+        return Checked(issues.text, root, root.type)
 
     def _parse(self, text: str, places: Places | None = None) -> tuple[Expression, Issues]:
         issues = Issues(text) if current().is_offline else Issues(text, MAX_REPORT)

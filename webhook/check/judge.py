@@ -24,7 +24,7 @@ from webhook.limits import MOST_FINDINGS
 from webhook.objects import mapping
 from webhook.problem import ERROR, WARNING, InYaml, Problem
 from webhook.records import NamedTuple
-from webhook.references.rules import BESIDE
+from webhook.references.rules import is_beside
 from webhook.schema import STATUS
 from webhook.schema.decoding import GATE_OFF, WRONG_TYPE
 from webhook.usage import UsageError
@@ -293,7 +293,7 @@ class Judge:
         findings = self._of_policies(outcome, document)
         accepted = None if any(each.level == ERROR for each in outcome.problems) else True
         if not outcome.problems and not outcome.decisions:
-            return Judgement(() if identity(document.data).kind in BESIDE else None, accepted=accepted)
+            return Judgement(() if is_beside(document.data) else None, accepted=accepted)
         blanks = blanks_of(document) if outcome.decisions else None
         if blanks and not self._may_be_accepted(document, blanks, stated):
             findings = [found(_not_asked(blanks), document, stated or f"1.{DEFAULT}")]

@@ -28,13 +28,12 @@ from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.references.lookup import apply_rules
 from webhook.references.rules import (
-    BESIDE,
     RULES,
     SELECTING,
-    WEBHOOKS,
     Context,
     Lookup,
     ReferenceFindings,
+    is_beside,
     pod_view,
     view_of,
 )
@@ -296,7 +295,7 @@ class References:
         elif (
             self._inventory.hold(obj)
             or pod_template(obj) is not None
-            or obj.get("kind") in WEBHOOKS
+            or is_beside(obj)
             or self._is_about_claims(obj, document.source)
         ):
             self._documents[id(document)] = _Noted(document, obj, release, is_filled=is_filled)
@@ -543,7 +542,7 @@ def _views(
 ) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: itself, in the newest version, or what it holds."""
     kind = identity(obj).kind
-    is_own = kind in BESIDE or pod_template(obj) is not None
+    is_own = is_beside(obj) or pod_template(obj) is not None
     if is_own or find(obj.get("apiVersion"), obj.get("kind")):
         if viewed := view_of(obj, kind):
             view, kind, steps = viewed

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.allocation.devices import Counters, Device, PoolId, decode_amount, quantity_text
+from webhook.allocation.devices import Counters, Device, PoolId, blocking, decode_amount, quantity_text
 from webhook.allocation.pools import available, unused, whole
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
 from webhook.grouping import by_key
@@ -263,10 +263,9 @@ class Table:
         settings = self._cluster.settings
         heeded = [
             *(device.content.taints if "DRADeviceTaints" in settings.gates else ()),
-            *(() if settings.taint_rules_ignored else of_rules),
+            *(() if settings.taint_rules_ignored else blocking(of_rules)),
         ]
-        keeping = [each for each in heeded if text(each, "effect") in {"NoSchedule", "NoExecute"}]
-        return ("taint", f"taint {text(keeping[0], 'key')}") if keeping else ("", "")
+        return ("taint", f"taint {heeded[0].key}") if heeded else ("", "")
 
     def _nodeless(self, device: Device) -> str:
         """Say that no node of the cluster can use a device; empty if one can."""

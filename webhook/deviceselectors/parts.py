@@ -25,13 +25,11 @@ from webhook.cel.kubernetes import devices, quantity
 from webhook.cel.runtime import meter
 from webhook.cel.syntax.ast import (
     Call,
-    Comprehension,
     Expression,
     Ident,
     ListExpression,
     Literal,
     Select,
-    Shared,
     step_of,
     within,
 )
@@ -53,8 +51,6 @@ INDEX: Final = "_[_]"
 OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 """The operators of comparisons, by their functions."""
 CONDITIONAL: Final = "_?_:_"
-_INFIX: Final = {**OPERATORS, **{f"_{each}_": each for each in ("+", "-", "*", "/", "%", "&&", "||")}, "@in": "in"}
-_WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}", CONDITIONAL: "{} ? {} : {}"}
 _MOST_SHOWN: Final = 1 << 14
 """The number of characters after which a value is cut; an attribute has fewer."""
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -185,6 +181,13 @@ class Parts:
         part, failed = self.first_false_part(bindings)
         return Blame(failed) if part is None or failed else self._why_false(part, bindings)
 
+    def source(self, node: Expression) -> str:
+        """Return the text of a part of the expression, on one line."""
+        start, end = self.places.get(node, (0, len(self.text)))
+        written = " ".join(self.text[start:end].split())
+        # The place of what a method is called on begins with the signs before it.
+        return written if isinstance(node, Call) and node.function == NOT else written.lstrip("! ")
+
     def wanted(self) -> str:
         """Describe the selector in short, such as ``memory >= 80Gi``."""
         return " and ".join(self._wish(part) for part in self.all)
@@ -207,10 +210,10 @@ class Parts:
             return Blame(", and ".join(one.text for one in each), alternatives=each)
         subject, wish = compared(part)
         if _constant(subject or part) is not None:
-            return Blame(f"the selector {source_of(part)} is never true")
+            return Blame(f"the selector {self.source(part)} is never true")
         if subject is None:
-            return Blame(f"{source_of(part)} is false")
-        name = label(subject)
+            return Blame(f"{self.source(part)} is false")
+        name = label(subject) or self.source(subject)
         try:
             met = shown(self.evaluate(subject, bindings))
         except CelError as error:
@@ -222,8 +225,8 @@ class Parts:
             return f"({' or '.join(self._wish(each) for each in _flat(part, OR))})"
         subject, wish = compared(part)
         if subject is None or _constant(subject) is not None:
-            return source_of(part)
-        name = label(subject)
+            return self.source(part)
+        name = label(subject) or self.source(subject)
         return f"{name} = {wish[3:]}" if wish.startswith("== ") else f"{name} {wish}"
 
 
@@ -358,12 +361,12 @@ def field_of(node: Expression) -> str:
 
 
 def label(node: Expression) -> str:
-    """Name an attribute or capacity as people do: by its own name, which hardly ever needs its domain."""
+    """Name an attribute or capacity as people do: by its own name, which hardly ever needs its domain; else empty."""
     inner: Expression = node
     while isinstance(inner, Call) and inner.function in {"orValue", "value"} and inner.target is not None:
         inner = inner.target
     read = read_of(inner)
-    return (read.name if read else field_of(inner)) or source_of(node)
+    return read.name if read else field_of(inner)
 
 
 def shown(value: Any) -> str:
@@ -402,53 +405,6 @@ def _pieces(value: Any) -> Iterator[str]:
         yield str(value.number)
     else:
         yield str(value)
-
-
-def source_of(node: Expression) -> str:  # noqa: PLR0911 - a return for each kind of node
-    """Write an expression in short."""
-    if isinstance(node, Literal):
-        return shown(node.value)
-    if isinstance(node, Ident):
-        return node.name
-    if isinstance(node, Select):
-        inner = f"{source_of(node.operand)}.{node.field}"
-        return f"has({inner})" if node.test else inner
-    if isinstance(node, ListExpression):
-        return f"[{', '.join(map(source_of, node.elements))}]"
-    if isinstance(node, Call):
-        return _source_of_call(node)
-    if isinstance(node, Comprehension):
-        if node.shape == "bind":
-            return f"cel.bind({node.accumulator}, {source_of(node.initial)}, {source_of(node.result)})"
-        return f"{source_of(node.range)}.{node.shape}(…)"
-    return "…"
-
-
-def _source_of_mapping(has_value: Expression, mapped: Expression, _: Expression) -> str:
-    """Write what ``optMap`` and ``optFlatMap`` expand to as the macro; empty for other conditions."""
-    target = has_value.target if isinstance(has_value, Call) else None
-    if not isinstance(target, Shared):
-        return ""
-    name = "optFlatMap"
-    if isinstance(mapped, Call) and mapped.function == "optional.of":
-        name, mapped = "optMap", mapped.arguments[0]
-    if not isinstance(mapped, Comprehension):
-        return ""
-    return f"{source_of(target.original)}.{name}({mapped.accumulator}, {source_of(mapped.result)})"
-
-
-def _source_of_call(node: Call) -> str:
-    if node.function == CONDITIONAL and (macro := _source_of_mapping(*node.arguments)):
-        return macro
-    arguments = [source_of(each) for each in node.arguments]
-    if node.function == NOT and getattr(node.arguments[0], "function", "") in _INFIX:
-        return f"!({arguments[0]})"
-    if operator := _INFIX.get(node.function):
-        return f" {operator} ".join(arguments)
-    if node.function in _WRAPPED:
-        return _WRAPPED[node.function].format(*arguments)
-    called = f"{node.function}({', '.join(arguments)})"
-    return f"{source_of(node.target)}.{called}" if node.target else called
 
 
 _OPTIONAL: Final = frozenset({"_?._", "_[?_]"})

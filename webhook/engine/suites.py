@@ -39,7 +39,7 @@ from webhook.engine.offline import evaluate, made_invalid
 from webhook.objects import JSONObject, text
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.patch import PatchError, apply_patch, difference
-from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, authorizer_of
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet, match, undecodable
 from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, Request, request_of
 from webhook.policy.evaluation.verdict import Verdict
@@ -92,12 +92,16 @@ class SuiteErrors:
         self.found: list[SuiteError] = []
 
     @contextmanager
-    def collected(self) -> Iterator[None]:
-        """Collect an error of the suite, and go on behind the block."""
+    def collected(self, *where: str | int) -> Iterator[None]:
+        """Collect an error of the suite, or of the value at a path, and go on behind the block."""
         try:
             yield
         except SuiteError as error:
             self.found += (error, *error.others)
+        except ValueError as error:
+            if not where:
+                raise
+            self.found.append(SuiteError(Path(where), str(error)))
 
     def refuse(self, is_wrong: object, path: Path, text: str) -> None:
         """Note what is wrong at a path, if it is."""
@@ -123,22 +127,20 @@ class SuiteErrors:
             raise first
 
 
-def expected_of(value: object, where: Path) -> dict[str, Any]:
+def expected_of(value: object, where: Path, errors: SuiteErrors) -> dict[str, Any]:
     """Return what a case expects.
 
     Raises:
-        SuiteError: It is malformed.
+        SuiteError: It is not a map; ``errors`` has what is wrong in it.
     """
     expected = map_of(value, where, EXPECT_FIELDS)
-    errors = SuiteErrors()
     errors.expect_known(expected, where, EXPECT_FIELDS)
-    is_there = "allowed" in expected or not errors.found  # it may be the unknown field
+    is_there = "allowed" in expected or expected.keys() <= {*EXPECT_FIELDS}  # it may be the unknown field
     is_wrong = is_there and not isinstance(expected.get("allowed"), bool)
     errors.refuse(is_wrong, where / "allowed", "must be true or false")
     errors.refuse(not isinstance(expected.get("message", ""), str), where / "message", "must be a string")
     is_wrong = "reason" in expected and expected["reason"] not in REASONS
     errors.refuse(is_wrong, where / "reason", f"must be one of {', '.join(REASONS)}")
-    errors.expect_none()
     return expected
 
 
@@ -179,11 +181,9 @@ class Sent(NamedTuple):
         errors.refuse(is_wrong, where / "operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
         is_wrong = user is not None and not isinstance(user, dict)
         errors.refuse(is_wrong, where / "user", "must be a map with username and groups")
-        if (document := fields.get("authorizer")) is not None:
-            try:
+        with errors.collected(*where, "authorizer"):
+            if (document := fields.get("authorizer")) is not None:
                 authorizer = authorizer_of(document)
-            except AuthorizerError as error:
-                errors.refuse(error, where / "authorizer", str(error))
         resource, subresource = None, ""
         with errors.collected():
             resource, subresource = _sent_to(fields, obj if obj is not None else old, where, policies)
@@ -353,32 +353,12 @@ def map_of(value: object, where: Path, known: Sequence[str]) -> dict[str, Any]:
     return value
 
 
-def release_of_suite(document: Mapping[str, Any]) -> Release:
-    """Return the release that a suite states, or the default one.
-
-    Raises:
-        SuiteError: It is unknown.
-    """
-    stated = document.get("kubernetes")
-    if stated is None:
-        return DEFAULT
-    try:
-        return release_of(stated)
-    except ValueError as error:
-        raise SuiteError(Path(("kubernetes",)), str(error)) from None
-
-
-def _served_by_suite(document: Mapping[str, Any]) -> Mapping[str, bool]:
+def _served_by_suite(stated: object) -> Mapping[str, bool]:
     """Return which API versions the cluster of a suite serves; all, if it does not say."""
-    stated = document.get("runtimeConfig")
     if stated is None:
         return EVERY_VERSION
-    where = Path(("runtimeConfig",))
-    flags = (f"{key}={json.dumps(on)}" for key, on in map_of(stated, where, ("API versions",)).items())
-    try:
-        return runtime_config_of([*flags])
-    except ValueError as error:
-        raise SuiteError(where, str(error)) from None
+    versions = map_of(stated, Path(("runtimeConfig",)), ("API versions",))
+    return runtime_config_of(f"{key}={json.dumps(on)}" for key, on in versions.items())
 
 
 _SHOWN: Final = 5
@@ -524,13 +504,13 @@ def _read(
     document = map_of(suite, Path(), SUITE_FIELDS)
     cases: Any = document.get("cases")
     templates, base = document.get("objects") or {}, [*given]
-    errors, minor = SuiteErrors(), release or DEFAULT
+    errors, minor, stated = SuiteErrors(), release or DEFAULT, document.get("kubernetes")
     served: Mapping[str, bool] = EVERY_VERSION
     errors.expect_known(document, Path(), SUITE_FIELDS)
-    with errors.collected():
-        minor = release_of_suite(document) if release is None else release
-    with errors.collected():
-        served = _served_by_suite(document)
+    with errors.collected("kubernetes"):
+        minor = minor if stated is None or release else release_of(stated)
+    with errors.collected("runtimeConfig"):
+        served = _served_by_suite(document.get("runtimeConfig"))
     with errors.collected():
         base += objects_of(document, Path())
     errors.refuse(not isinstance(cases, list), CASES, "a suite has a list of cases")
@@ -560,7 +540,7 @@ def _run_case(
         expected: Mapping[str, Any] = {}
         errors.expect_known(fields, where, CASE_FIELDS)
         with errors.collected():
-            expected = expected_of(fields.get("expect"), where / "expect")
+            expected = expected_of(fields.get("expect"), where / "expect", errors)
         with errors.collected():
             if context := objects_of(fields, where):
                 policies = load([*context, *base], policies.release, runtime_config=policies.kinds.runtime_config)

@@ -41,13 +41,16 @@ _REQUESTS: Final[Mapping[str, list[Any]]] = {
 }
 """The claims to try, by what distinguishes them from a plain one."""
 _CONTAINER: Final = {"name": "app", "image": "example.com/app"}
+_WITH_LIMITS: Final = "with limits"
+_OF_LIMITS: Final = "amounts are texts: compare them as in quantity(limits.cpu).isLessThan(quantity('2'))"
+_LIMITS: Final = {"cpu": "500m", "memory": "1Gi", "nvidia.com/gpu": "1"}
 _PODS: Final[Mapping[str, dict[str, Any]]] = {
     "": {"containers": [_CONTAINER]},
     "with a claim": {
         "containers": [{**_CONTAINER, "resources": {"claims": [{"name": "gpu"}]}}],
         "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
     },
-    "with limits": {"containers": [{**_CONTAINER, "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}]},
+    _WITH_LIMITS: {"containers": [{**_CONTAINER, "resources": {"limits": _LIMITS}}]},
 }
 """The pods to try, likewise."""
 _DEVICES: Final[Mapping[str, list[Any]]] = {"": [{"name": "gpu-0"}], "without devices": []}
@@ -386,9 +389,12 @@ def _of_patch(operation: str, pointer: str) -> str:
 def _guard(fault: EvaluationFault, subject: _Subject, doing: str) -> str:
     """Suggest how to guard an expression."""
     if subject.distinction == _NO_REQUESTS:
-        return "requests is null then: read optional.ofNonZeroValue(object.spec.devices.requests).orValue([])"
+        spec = "object.spec.spec" if text(subject.object, "kind").endswith("Template") else "object.spec"
+        return f"requests is null then: read optional.ofNonZeroValue({spec}.devices.requests).orValue([])"
     if not (key := _missing(fault)):
-        return "guard it: what it reads may be missing or different"
+        return (
+            _OF_LIMITS if subject.distinction == _WITH_LIMITS else "guard it: what it reads may be missing or different"
+        )
     if key in _OF_METADATA:
         return f"read object.metadata.?{key}[?'KEY'].orValue('')"
     if doing == "deleted":

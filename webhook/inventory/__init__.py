@@ -289,10 +289,10 @@ class Inventory:
             self._convert(kind, [key])
         return self._kinds[kind].get(key)
 
-    def referred(self, kind: str, reference: JSONObject, namespace: str) -> JSONObject | None:
+    def referred(self, kind: str, name: str, uid: str, namespace: str, group: str = "") -> JSONObject | None:
         """Return the object that a reference means by its name and UID; None if it is gone, whatever has its name."""
-        found = self.find(kind, _known_as(kind, text(reference, "name"), group_of(reference)), namespace)
-        return found if found and text(found, "metadata", "uid") in {"", text(reference, "uid")} else None
+        found = self.find(kind, _known_as(kind, name, group), namespace)
+        return found if found and text(found, "metadata", "uid") in {"", uid} else None
 
     def running(self) -> list[JSONObject]:
         """Return the pods on a node that have not ended, which use its resources."""

@@ -166,7 +166,7 @@ def claims_named(pod: JSONObject) -> list[str]:
 def consumers(claim: JSONObject | None, inventory: Inventory) -> list[tuple[Consumer, JSONObject | None]]:
     """Return the pods that a claim is reserved for, each with its object, None if it is gone."""
     pods, namespace = [each for each in reserved_for(claim) if each.resource == POD], namespace_of(claim)
-    return [(each, inventory.referred("Pod", each.reference(), namespace)) for each in pods]
+    return [(each, inventory.referred("Pod", each.name, each.uid, namespace)) for each in pods]
 
 
 def _held(claim: JSONObject) -> str:
@@ -350,9 +350,6 @@ def devices_of(claim: JSONObject) -> list[str]:
     return ["/".join(device_of(each)) for each in results_of(claim)]
 
 
-def shape_of(claim: JSONObject) -> str:
-    """Return a text for the specification and allocation of a claim; claims with equal texts are handled alike."""
-    allocation = allocation_of(claim)
-    import json  # needed only to compare claims
-
-    return json.dumps([mapping(claim, "spec"), allocation and mapping(claim, "status")], sort_keys=True)
+def shape_of(claim: JSONObject) -> tuple[JSONObject, JSONObject | None]:
+    """Return the specification and allocation of a claim; claims for which they are equal are handled alike."""
+    return mapping(claim, "spec"), mapping(claim, "status") if allocation_of(claim) else None

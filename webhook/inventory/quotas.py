@@ -47,9 +47,7 @@ class Quotas:
         """The usage of claims and pods that were made after the quotas' status was written, by namespace."""
 
     def refusal(self, obj: JSONObject, *, is_alone: bool = False) -> str:
-        """Return the API server's reason for refusing a new claim or pod; empty if it accepts it, or has counted it."""
-        if _key(obj) in self._charged:
-            return ""
+        """Return the API server's reason for refusing a new claim or pod; empty if it accepts it."""
         return next((why for _, why in self.refusals(obj, is_alone=is_alone)), "")
 
     def refusals(self, obj: JSONObject, *, is_alone: bool = False) -> Iterator[tuple[JSONObject, str]]:
@@ -80,8 +78,9 @@ class Quotas:
 
     def admit(self, obj: JSONObject) -> str:
         """Count a new claim or pod from now on; return the reason for refusing it, empty if it is accepted."""
-        why, key = self.refusal(obj), _key(obj)
-        if not why and key not in self._charged and self._inventory.knows(QUOTA):
+        if not self._inventory.knows(QUOTA) or (key := _key(obj)) in self._charged:
+            return ""
+        if not (why := self.refusal(obj)):
             self._charged[key] = self._usage(obj)
             self._more[namespace_of(obj)].update(self._charged[key])
         return why

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.api.versions import VERSIONS
 from webhook.hints.names import renamed
 from webhook.inventory import DRA
 from webhook.objects import JSONObject, items, placed, texts
-from webhook.policy.manifest.kinds import guess_resource
+from webhook.policy.manifest.kinds import Kinds
 from webhook.problem import Advice, Problem
 from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.spelling import nearest
@@ -64,14 +63,8 @@ def _allows_parts(context: Context) -> bool:
     )
 
 
-_KINDS: Final = {
-    guess_resource(kind): served.type.namespaced
-    for name, version in VERSIONS.items()
-    if name.startswith(f"{DRA}/")
-    for kind, served in version.kinds.items()
-}
+_KINDS: Final = {each.resource: each.namespaced for each in Kinds().of_group(DRA)}
 """The resources of DRA, each with whether it has a namespace."""
-_RESOURCES: Final = frozenset(_KINDS)
 _SUBRESOURCES: Final = ("status", "finalizers", *_NEEDED)
 
 
@@ -95,7 +88,7 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
                 message = f'"{name}" is not the name of a driver: the rule has no effect'
                 hint = "use spec.driver of its ResourceSlices, a DNS subdomain such as gpu.example.com"
                 yield finding((*path, "resourceNames", place), message, hint, "Unknown")
-        elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _RESOURCES), ""):
+        elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _KINDS), ""):
             message = f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
             names = (group.partition("/")[0] for group in groups)
             misspelt = next((place for place, name in enumerate(names) if nearest(name, [DRA])), None)
@@ -132,10 +125,10 @@ def _meant(resource: str, *, is_only: bool) -> str | Advice:
         is_only: Whether the rule names no other group.
     """
     name, slash, subresource = resource.partition("/")
-    near = name if name in {_ANY, *_RESOURCES} else nearest(name, _RESOURCES)
+    near = name if name in {_ANY, *_KINDS} else nearest(name, _KINDS)
     if slash and near:
         known = subresource in {_ANY, *_SUBRESOURCES}
         near += f"/{subresource if known else nearest(subresource, _SUBRESOURCES) or subresource}"
     if near:
         return "" if near == resource else renamed(near)
-    return "it has " + ", ".join(sorted(_RESOURCES)) if is_only else ""
+    return "it has " + ", ".join(sorted(_KINDS)) if is_only else ""

@@ -12,10 +12,10 @@ from webhook.api.templates import pod_template, source
 from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
 from webhook.grouping import by_key
-from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted, newest, replicas_of
+from webhook.inventory import CLAIMS, KINDS, Inventory, devices_path, is_claim, is_noted, newest, replicas_of
 from webhook.inventory.claims import ClaimRequest, containers_of, requests_of
 from webhook.later import cached_property
-from webhook.objects import JSONObject, at, free_of_nulls, items, mapping, name_of, namespace_of, placed, text
+from webhook.objects import JSONObject, at, free_of_nulls, group_of, items, mapping, name_of, namespace_of, placed, text
 from webhook.problem import WARNING, Advice, Meant, Path, Problem, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -32,8 +32,11 @@ SELECTING: Final = (*CLAIMS, "DeviceClass")
 """The kinds that select devices."""
 WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 """The kinds that state which webhooks the API server calls."""
-BESIDE: Final = ("Role", "ClusterRole", "ResourceQuota", *WEBHOOKS)
-"""The kinds of other groups that have rules, and no pods."""
+_BESIDE: Final = {
+    **{kind: KINDS[kind] for kind in ("Role", "ClusterRole", "ResourceQuota")},
+    **dict.fromkeys(WEBHOOKS, "admissionregistration.k8s.io"),
+}
+"""The kinds that have rules, and neither claims nor pods, with their API groups."""
 _BYTES: Final = 16 << 20
 """How many bytes are cached of claims, and of pods."""
 _PROBLEM: Final = 1_000
@@ -417,6 +420,11 @@ def uses_of(pod: JSONObject) -> Iterator[tuple[Steps, JSONObject, JSONObject]]:
     for path, container in containers_of(pod, "initContainers", "containers", "ephemeralContainers"):
         for steps, use in placed(container, "resources", "claims"):
             yield (*path, *steps), container, use
+
+
+def is_beside(obj: JSONObject) -> bool:
+    """Tell whether an object has neither claims nor pods, and rules nevertheless, such as a Role."""
+    return _BESIDE.get(text(obj, "kind")) == group_of(obj)
 
 
 def view_of(obj: JSONObject, kind: str, namespace: str = "") -> tuple[JSONObject, str, Steps] | None:

@@ -29,7 +29,6 @@ from webhook.deviceselectors.parts import (
     is_made,
     parts_of,
     read_of,
-    source_of,
     tested_origins,
     with_constant,
 )
@@ -386,13 +385,19 @@ def _contradiction(conflict: Sequence[Condition]) -> tuple[str, str]:
     if len({each.selector for each in conflict}) > 1:
         never, hint = "the selectors, which must all hold, are never true together", ""
     if len(sides) == 1:
-        return f"{source_of(conditions[0])} is false for every device: {never}", ""
-    subjects = {source_of(subject) if subject else "" for subject, _ in sides}
+        return f"{conflict[0].selector.source(conditions[0])} is false for every device: {never}", ""
+    subjects = {_subject(each.selector, subject) for each, (subject, _) in zip(conflict, sides, strict=True)}
     if len(subjects) == 1 and "" not in subjects:
         wishes = [wish.removeprefix("== ") for _, wish in sides]
         return f"{subjects.pop()} cannot be {' and '.join(wishes)}: {never}", hint
-    written = " and ".join(f"`{source_of(each)}`" for each in conditions)
+    written = " and ".join(f"`{each.selector.source(each.part)}`" for each in conflict)
     return f"{written} cannot hold together: {never}", ""
+
+
+def _subject(parts: Parts, subject: Expression | None) -> str:
+    """Write what a comparison is about, an attribute always in the same way; empty without a comparison."""
+    read = read_of(subject) if subject else None
+    return f'device.{read.holder}["{read.domain}"].{read.name}' if read else parts.source(subject) if subject else ""
 
 
 @_rule_of_expressions
@@ -506,7 +511,7 @@ def impossible_read(parts: Parts, context: Context) -> Iterator[Problem]:
             dotted.add(found[0].domain_offset)
             yield found[1]
             continue
-        if LIST_ATTRIBUTES not in context.gates and (found_in := _in_value(node)):
+        if LIST_ATTRIBUTES not in context.gates and (found_in := _in_value(node, parts)):
             yield found_in
         if (own := read_of(node)) and own.name in WRITTEN_TYPES and "." not in own.domain:
             yield _without_domain(own)
@@ -530,7 +535,7 @@ def impossible_read(parts: Parts, context: Context) -> Iterator[Problem]:
             yield finding((), message, hint, "Impossible", read.offset)
 
 
-def _in_value(node: Expression) -> Problem | None:
+def _in_value(node: Expression, parts: Parts) -> Problem | None:
     """Report an attribute in the place of the list of ``in``; None for other calls."""
     if not isinstance(node, Call) or node.function != "@in":
         return None
@@ -538,7 +543,7 @@ def _in_value(node: Expression) -> Problem | None:
     read = read_of(of)
     if read is None or read.holder != "attributes":
         return None
-    item, written = source_of(value), source_of(of)
+    item, written = parts.source(value), parts.source(of)
     message = f'the attribute "{read.domain}/{read.name}" is one value, and `in` takes a list'
     hint = f"compare the whole value, as in {written} == {item}, or a part of a string: {written}.contains({item})"
     return finding((), message, hint, "Impossible", read.offset)

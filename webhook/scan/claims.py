@@ -82,7 +82,8 @@ def _is_orphaned(claim: JSONObject, cluster: Stored) -> bool:
     """Tell whether a claim was made for a pod that is gone."""
     owners = [each for each in items(claim, "metadata", "ownerReferences") if text(each, "kind") == "Pod"]
     if owners:
-        return not any(cluster.inventory.referred("Pod", each, namespace_of(claim)) for each in owners)
+        names, namespace = ((text(each, "name"), text(each, "uid")) for each in owners), namespace_of(claim)
+        return not any(cluster.inventory.referred("Pod", *each, namespace) for each in names)
     annotations = mapping(claim, "metadata", "annotations")
     return not items(claim, "metadata", "ownerReferences") and (CLAIM_NAME in annotations or ANNOTATION in annotations)
 
@@ -363,7 +364,7 @@ def evicting(result: AllocatedDevice, cluster: Stored) -> Iterator[tuple[JSONObj
     device, effect = cluster.device(result), "NoExecute"
     of_rules = cluster.taints_of_rules(result.pool, result.device, evicts=True)
     stated = [each for each in items(result.content, "tolerations") if text(each, "effect") == effect]
-    for taint in (*(device.content.taints if device else ()), *of_rules):
+    for taint in (*items(device and device.content.others, "taints"), *of_rules):
         matching = [each for each in stated if Tolerations([each]).cover(taint_of(taint))]
         seconds = [left for each in matching if (left := number(each, "tolerationSeconds")) is not None]
         if text(taint, "effect") == effect and len(seconds) == len(matching):

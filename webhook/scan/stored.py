@@ -343,7 +343,8 @@ class Stored:
         if not (above := controller_of(obj)):
             return None
         if self.inventory.knows(kind := text(above, "kind")):
-            return self.inventory.referred(kind, above, namespace_of(obj))
+            name, uid = text(above, "name"), text(above, "uid")
+            return self.inventory.referred(kind, name, uid, namespace_of(obj), group_of(above))
         named = (self.inventory.find(kind, name, namespace) for namespace, kind, name in owners_of(obj))
         return next(filter(None, named), None)
 

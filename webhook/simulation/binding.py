@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
 
@@ -219,14 +219,16 @@ _TIMES: Final = ("allocationTimestamp", "lastHeartbeatTime", "lastTransitionTime
 """The fields of a status, at any depth, that tell when something happened."""
 
 
-def _times(obj: JSONObject) -> Iterator[str]:
-    """Yield the times of what happened to a node, a pod or a claim."""
-    yield text(obj, "metadata", "creationTimestamp")
-    parts = [obj.get("status")]
+def _times(obj: JSONObject) -> list[str]:
+    """Return the times of what happened to a node, a pod or a claim; some may be empty."""
+    times, parts = [text(obj, "metadata", "creationTimestamp")], [obj.get("status")]
     for part in parts:
         if isinstance(part, dict):
-            yield from (each for name in _TIMES if isinstance(each := part.get(name), str))
-        parts += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+            times += [each for name in _TIMES if isinstance(each := part.get(name), str)]
+            parts += part.values()
+        elif isinstance(part, list):
+            parts += part
+    return times
 
 
 def time_of(value: str) -> datetime | None:

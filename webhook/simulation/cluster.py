@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, Self
 
 from webhook.allocation import Allocator, Features
-from webhook.allocation.devices import Catalog, Taint, Tolerations, quantity_text, taint_of
+from webhook.allocation.devices import Catalog, Taint, Tolerations, blocking, quantity_text, taint_of
 from webhook.allocation.features import tainting
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api import gates
@@ -48,14 +48,8 @@ from webhook.spelling import either, some_of
 
 # -- the taints of nodes
 
-_BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
 UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 """The taint of nodes that take no new pods."""
-
-
-def blocking(node: JSONObject) -> list[Taint]:
-    """Return the taints of a node that keep pods from it."""
-    return [taint for each in items(node, "spec", "taints") if (taint := taint_of(each)).effect in _BLOCKING]
 
 
 REMOVERS: Final = {
@@ -239,7 +233,7 @@ class NodeState:
         self.used: Counter[str] = Counter()
         self.pods = 0
         self.ports: frozenset[Port] = frozenset()
-        self._taints = blocking(node)
+        self._taints = blocking(items(node, "spec", "taints"))
         self._is_unschedulable = at(node, "spec", "unschedulable") is True
 
     def add(self, demand: Demand) -> None:

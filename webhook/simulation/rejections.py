@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from webhook.allocation.devices import Taint, taint_of
+from webhook.allocation.devices import Taint
 from webhook.allocation.explain import STEPS, Conflict, Funnel, Reason, conflict, constraint, spread
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
@@ -193,7 +193,7 @@ class _Obstacles:
         whys = Counter([each.why for each in reasons])
         self.whys += whys
         self.elsewhere = max(self.elsewhere, whys["elsewhere"])
-        self.tainted.update([frozenset(map(taint_of, each.taints)) for each in reasons if each.taints])
+        self.tainted.update([frozenset(each.taints) for each in reasons if each.taints])
         self.unused |= {
             (each.pool, each.why): {"pool": each.pool, "devices": each.devices, "why": each.why}
             for each in funnel.unused
@@ -293,7 +293,7 @@ class Explainer:
             wanted = needs.demand.with_more(total(verdict.taken)).requests
             allocatable = self._cluster.nodes[node].allocatable
             resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
-        details = [*self._details([each for each, _ in looks], verdict, needs)]
+        details = [*self.details([each for each, _ in looks], verdict, needs)]
         if funnels is None:
             return NodeGroup(names, reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
         compete = _compete(funnels)
@@ -302,7 +302,7 @@ class Explainer:
         details += filter(None, [": ".join(filter(None, conflict))])
         return NodeGroup(names, reasons, requests, resolvable, tuple(details), verdict.by_devices, conflict.why)
 
-    def _details(self, nodes: Sequence[int], verdict: NodeVerdict, needs: Needs) -> Iterator[str]:
+    def details(self, nodes: Sequence[int], verdict: NodeVerdict, needs: Needs) -> Iterator[str]:
         """Describe what is behind reasons that are not about devices."""
         yield from (elsewhere(self._cluster, needs.claims[each]) for each in verdict.unavailable)
         if not verdict.by_devices:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from webhook.allocation.devices import Tolerations
+from webhook.allocation.devices import Tolerations, blocking
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.engine.prescheduled import REQUIRED
@@ -14,7 +14,7 @@ from webhook.inventory import Inventory, MalformedError, controller_of, replicas
 from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, owner_reference
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
-from webhook.simulation.cluster import UNSCHEDULABLE, blocking
+from webhook.simulation.cluster import UNSCHEDULABLE
 from webhook.workloads.runtimes import Templates, is_template
 
 _TOLERATED: Final = (
@@ -157,7 +157,7 @@ def is_for(spec: JSONObject, node: JSONObject) -> bool:
 
     Follows ``pkg/controller/daemon/daemon_controller.go`` (predicates).
     """
-    taints = blocking(node)
+    taints = blocking(items(node, "spec", "taints"))
     return wants(spec, node) and (not taints or all(map(Tolerations(_tolerations(spec)).cover, taints)))
 
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from webhook.allocation.devices import Slice, Tolerations, taint_of
+from webhook.allocation.devices import Slice, Tolerations, blocking
 from webhook.allocation.features import POOLS_WHOLE_SINCE
 from webhook.engine.prescheduled import REQUIRED
 from webhook.explain.components import cures
 from webhook.grouping import by_key
 from webhook.hints.names import listed
+from webhook.inventory import has_ended
 from webhook.inventory.affinity import required, wants
 from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.objects import (
@@ -27,7 +28,6 @@ from webhook.objects import (
     text,
 )
 from webhook.scan.drivers import known_drivers, unpublished
-from webhook.simulation.cluster import blocking
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
 from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting
@@ -119,19 +119,23 @@ def on_node(scene: Scene, driver: str, node: JSONObject) -> Cause | None:
     return None if found is None else of_plugin(scene, found, node)
 
 
+def pod_on(scene: Scene, workload: JSONObject, node: str) -> JSONObject | None:
+    """Return the pod of a DaemonSet on a node: one that has ended, such as an evicted one, if there is no other."""
+    return min((each for each in scene.owned(workload) if home_of(each) == node), key=has_ended, default=None)
+
+
 def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | None:
     """Say what is wrong with the pod of a DaemonSet on a node; None if it runs."""
     who, name = f"DaemonSet {full_name_of(workload)}", name_of(node)
-    pods = [each for each in scene.owned(workload) if home_of(each) == name]
-    if pods:
-        return of_pod(pods[0], scene)
+    if pod := pod_on(scene, workload, name):
+        return of_pod(pod, scene)
     about = workload, Ref("Node", name)
     if not _matches(workload, node):
         return Cause(f"{who} does not select {name}: {unselected(workload, [node])}", about)
     spec = mapping(workload, "spec", "template", "spec")
     if not is_for(spec, node):
         tolerations = Tolerations(items(spec, "tolerations"))
-        kept = [each for each in blocking(node) if not tolerations.cover(each)]
+        kept = [each for each in blocking(items(node, "spec", "taints")) if not tolerations.cover(each)]
         taints = [str(each) for each in kept if not each.key.startswith("node.kubernetes.io/")] or [*map(str, kept)]
         return Cause(
             f"{who} does not tolerate the taint {' and '.join(taints)} of node {name}",
@@ -251,7 +255,7 @@ def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
     """Yield the taints of devices of a node, which keep claims from them that do not tolerate these."""
     slices = (each for each in scene.cluster.allocator.catalog.slices if each.node_name == node)
     devices = (device for each in slices for device in each.devices)
-    tainted = by_key((taint_of(taint), each) for each in devices for taint in each.content.taints)
+    tainted = by_key((taint, each) for each in devices for taint in each.content.taints)
     for taint, found in tainted.items():
         about = [Ref("Device", each.name) for each in found[:4]]
         yield Cause(f"the taint {taint} keeps claims from {listed(map(str, found))}", [about_taints(taint), about])

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.allocation.demand import LIMIT
-from webhook.allocation.devices import Taint, taint_of
 from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
@@ -15,9 +14,9 @@ from webhook.explain.components import cures
 from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory import KUEUE, controller_of
-from webhook.inventory.affinity import nodes_named, term_selects, wants
+from webhook.inventory.affinity import nodes_named, term_selects
 from webhook.inventory.claims import Blocked, allocation_of, claims_named, requests_of, results_of, sources_of
-from webhook.inventory.plugins import home_of
+from webhook.inventory.plugins import home_of, is_ready
 from webhook.inventory.podgroups import group_of, least_of, members, not_ready
 from webhook.inventory.resources import as_in_pods, is_extended, requests
 from webhook.objects import (
@@ -41,12 +40,10 @@ from webhook.simulation.cluster import (
     EXTENDED,
     NODE_STATES,
     PORTS,
-    REMOVERS,
+    RESOURCES,
     TAINTS,
-    TOO_MANY,
     NodeState,
     NodeVerdict,
-    amount_text,
     lack_of,
 )
 from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
@@ -295,7 +292,7 @@ class Lacks:
             )
         catalog = self._scene.cluster.allocator.catalog
         devices_of = (device for each in catalog.slices for device in each.devices)
-        places = [str(each) for each in devices_of if any(taint_of(one) in taints for one in each.content.taints)]
+        places = [str(each) for each in devices_of if any(one in taints for one in each.content.taints)]
         if (evicted := self._evicted()) and places:
             said = (
                 f"the taint {written} of device {places[0]} evicted pod {evicted}, and keeps its successor "
@@ -439,15 +436,6 @@ _NO_DEVICES: Final = "cannot allocate all claims"
 """The scheduler's reason for nodes without devices for a pod; it checks everything else before."""
 _UNUSABLE: Final = frozenset({"devices-in-use", "devices-tainted", "driver"})
 """The sorts of causes about devices that are there, but not for the pod."""
-_CONDITIONS: Final = {
-    "node.kubernetes.io/not-ready": "Ready",
-    "node.kubernetes.io/unreachable": "Ready",
-    "node.kubernetes.io/memory-pressure": "MemoryPressure",
-    "node.kubernetes.io/disk-pressure": "DiskPressure",
-    "node.kubernetes.io/pid-pressure": "PIDPressure",
-    "node.kubernetes.io/network-unavailable": "NetworkUnavailable",
-}
-"""The conditions of a node that tell more of its state, by the taints that stand for it."""
 
 
 class Explained(NamedTuple):
@@ -819,22 +807,15 @@ class _Pending:
                 is_all = len(states) == len(suiting)
                 only = f", the only node{'s' * (len(states) > 1)} with free devices for it,"
                 which = only if is_all else " (with free devices for it)"
-            yield self._of_group(refusal, states, needs, which, has_devices=has_devices)
+            yield self._of_group(refusal, states, needs, which)
 
-    def _of_group(
-        self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs, which: str, *, has_devices: bool
-    ) -> Cause:
+    def _of_group(self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs, which: str) -> Cause:
         names = shortened([each.name for each in states])
         nodes = [Ref("Node", each.name) for each in states[:NAMED_MAX]]
-        pinned = next(filter(allocation_of, needs.claims), None)
-        if pinned is None and refusal.plugin == AFFINITY:
-            said = self._unselected(states, needs, has_devices=has_devices)
-            labels = [Ref("Label", f"{key}={each}") for key, each in mapping(needs.demand.spec, "nodeSelector").items()]
-            return Cause(said, [self.pod, labels, nodes])
         what, about = self._refusal(refusal, states, needs)
-        if pinned is not None:
+        if any(map(allocation_of, needs.claims)):
             return self._pinned(needs, names, Cause(f"and {names} {what}", [nodes, about]))
-        return Cause(f"{names}{which} {what}", [nodes, about])
+        return Cause(f"{names}{which} {what}", [about, nodes] if refusal.plugin == AFFINITY else [nodes, about])
 
     def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
@@ -847,47 +828,28 @@ class _Pending:
     def _wants_devices(self, needs: Needs) -> bool:
         return bool(needs.claims) or any(map(self.scene.cluster.extended.provides, needs.demand.requests))
 
-    def _refusal(self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs) -> tuple[str, Sequence[Ref]]:
-        """Say why nodes refuse the pod, its devices aside, and what that is about."""
+    def _refusal(self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs) -> tuple[str, About]:
+        """Say why nodes refuse the pod, their devices aside, and what that is about."""
         is_, has = ("is", "has") if len(states) == 1 else ("are", "have")
-        missing = refusal.missing
-        about = [Ref("Resource", each) for each in missing]
-        said = f"{is_} not suitable: {', '.join(refusal.reasons)}"
-        if refusal.plugin == CORDON:
-            said = f"{is_} cordoned (unschedulable)"
-        elif refusal.plugin == TAINTS:
-            taints = states[0].untolerated(needs.demand.tolerations)
-            about = about_taints(*taints)
-            said = _tainted(states[0].node, taints, is_=is_, has=has)
-        elif refusal.plugin == PORTS:
-            ports = ", ".join(sorted(str(port) for _, _, port in needs.demand.ports))
-            said = f"{has} no free host port {ports}, as another pod there uses it"
-        elif missing:
-            said = f"{has} too little {' and '.join(_short(each, states, needs) for each in missing)}"
-        elif TOO_MANY in refusal.reasons:
-            said = f"{has} too many pods: {states[0].pods} run, and no more fit"
-        elif refusal.plugin == AFFINITY:
-            said = f"{is_} not selected by the pod's node selector or affinity"
-        return said, about
-
-    def _unselected(self, states: Sequence[NodeState], needs: Needs, *, has_devices: bool) -> str:
-        """Say which nodes the pod's node selector or affinity leaves, and which labels those with devices have."""
-        spec, names = needs.demand.spec, shortened([each.name for each in states])
-        selected = shortened([each.name for each in self.scene.cluster.nodes if wants(spec, each.node)])
-        labels = [mapping(each.node, "metadata", "labels") for each in states]
-        pairs = mapping(spec, "nodeSelector")
-        found = [f"{key} is {either(sorted({str(each.get(key, 'not set')) for each in labels}))}" for key in pairs]
-        selector = " and ".join(f"{key}={value}" for key, value in pairs.items())
-        which = f"nodeSelector {selector}" if pairs else "node affinity"
-        leaves = f"leaves {selected} only, which cannot take it" if selected else "selects no node: no label matches"
-        what = "devices" if self._wants_devices(needs) else "room"
-        if selected and what == "devices":
-            leaves = f"leaves {selected} only, without a device that it can get"
-        there = " and ".join(found)
-        if not has_devices:
-            return f"its {which} {leaves}{there and f'; on {names} {there}'}"
-        have = f"{names} {'has' if len(states) == 1 else 'have'} {what}"
-        return f"its {which} {leaves}; {have}{there and f', and {there} there'}"
+        plugin, cluster, ready = refusal.plugin, self.scene.cluster, condition_of(states[0].node, "Ready")
+        ports = ", ".join(sorted(str(port) for _, _, port in needs.demand.ports))
+        taints = states[0].untolerated(needs.demand.tolerations) if plugin == TAINTS else []
+        said = {
+            CORDON: f"{is_} cordoned (unschedulable)",
+            TAINTS: f"{has} {'taints' if taints[1:] else 'a taint'} that the pod does not tolerate",
+            AFFINITY: f"{is_} not selected by the pod's node selector or affinity",
+            PORTS: f"{has} no free host port {ports}, as another pod there uses it",
+            RESOURCES: f"{has} no room for it" if refusal.missing else f"{has} {states[0].pods} pods, and no more fit",
+        }.get(plugin, f"{is_} not suitable: {', '.join(refusal.reasons)}")
+        nodes = [cluster.index[each.name] for each in states]
+        details = [*rejections.Explainer(cluster).details(nodes, refusal, needs)]
+        if taints and NODE_STATES.keys() >= {each.key for each in taints} and not is_ready(states[0].node):
+            said, details = f"{is_} not ready", [*filter(None, [text(ready, "message") or text(ready, "reason")])]
+        about: list[About] = [Ref("Resource", each) for each in refusal.missing]
+        if plugin == AFFINITY:
+            pairs = mapping(needs.demand.spec, "nodeSelector").items()
+            about = [self.pod, *(Ref("Label", f"{key}={value}") for key, value in pairs)]
+        return ": ".join(filter(None, [said, "; ".join(details)])), [*about, *about_taints(*taints)]
 
     # -- what the scheduler says
 
@@ -962,27 +924,3 @@ def _avoids(pod: JSONObject, other: JSONObject) -> bool:
         if not wanted or term_selects({"matchExpressions": wanted}, "", mapping(other, "metadata", "labels")):
             return True
     return False
-
-
-def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -> str:
-    """Say which taints of nodes the pod does not tolerate, or in which state nodes are that taints stand for."""
-    if others := [each for each in taints if each.key not in NODE_STATES]:
-        what = "a taint" if len(others) == 1 else "taints"
-        return f"{has} {what} that the pod does not tolerate: {' and '.join(map(str, others))}"
-    said = []
-    for each in taints:
-        condition = condition_of(node, _CONDITIONS.get(each.key, ""))
-        words = text(condition, "message") or text(condition, "reason")
-        remover = REMOVERS.get(each.key)
-        state = f"being removed by {remover}" if remover else each.key.rpartition("/")[2].replace("-", " ")
-        verb = f"{is_} {state}" if state.startswith(("not ", "un", "shut", "being ")) else f"{has} {state}"
-        more = " (not ready)" if state == "unreachable" else ""
-        said.append(f"{verb}{more}{words and f': {words}'}")
-    return " and ".join(dict.fromkeys(said))
-
-
-def _short(name: str, states: Sequence[NodeState], needs: Needs) -> str:
-    """Write how much of a resource is free, and wanted."""
-    free, whole = max((max(0, each.left(name) or 0), each.allocatable.get(name, 0)) for each in states)
-    wanted, left, all_ = (amount_text(name, each) for each in (needs.demand.requests.get(name, 0), free, whole))
-    return f"{name}: {'at most ' * (len(states) > 1)}{left} of {all_} free, the pod wants {wanted}"

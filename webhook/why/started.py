@@ -365,7 +365,7 @@ def _tainted(scene: Scene, pod: JSONObject, *effects: str) -> Iterator[Cause]:
         evicts = {taint_of(each): seconds for each, seconds in evicting(AllocatedDevice(claim, result), scene)}
         asked = [each.content for each in requests_of(claim) if each.name == text(result, "request")]
         wanted = Tolerations([one for each in asked for one in items(each, "tolerations")])
-        for taint in map(taint_of, found.content.taints if found else ()):
+        for taint in found.content.taints if found else ():
             effect = "NoExecute" if taint in evicts else "" if tolerated.cover(taint) else "NoSchedule"
             if found and effect in effects:
                 about: list[About] = [about_taints(taint), Ref("Device", found.name), claim]
@@ -448,8 +448,8 @@ def _not_registered(scene: Scene, driver: str, where: str, event: Event) -> Caus
     if driver in drivers.published_on(scene, where):
         why, help_ = f"its devices are published there, and {why}", _SEE_LOG
     if workload := drivers.daemon_set(scene, driver, node):
-        there = (each for each in scene.owned(workload) if home_of(each) == where)
-        since = text(condition_of(next(there, {}), "Ready"), "lastTransitionTime")
+        there = drivers.pod_on(scene, workload, where) or {}
+        since = text(condition_of(there, "Ready"), "lastTransitionTime")
         is_lost = "" < since < event.time
         why = f"the pod of its DaemonSet {full_name_of(workload)} " + (
             f"has been ready since {since}" if is_lost else "is ready by now, and kubelet tries again"

@@ -108,13 +108,9 @@ def _pod_spec(value: JSONObject) -> JSONObject:
     from webhook.api.core.podspec import PodSpec  # few kinds need it
 
     spec = {name: field for name, field in value.items() if name in PodSpec.fields}
-    if items(value, "model", "resources", "claims"):
-        spec.setdefault(
-            "containers", [{"name": "main", "resources": {"claims": value["model"]["resources"]["claims"]}}]
-        )
-    if spec.get("resourceClaims") and "containers" not in spec:
-        names = dict.fromkeys(text(each, "name") for each in items(spec, "resourceClaims"))
-        uses = [{"name": name} for name in names if name]
+    names = dict.fromkeys(text(each, "name") for each in items(spec, "resourceClaims"))
+    uses = items(value, "model", "resources", "claims") or [{"name": name} for name in names if name]
+    if "containers" not in spec and (uses or spec.get("resourceClaims")):
         spec["containers"] = [{"name": "main", "resources": {"claims": uses}}]
     if isinstance(spec.get("containers"), list):
         spec["containers"] = [

@@ -129,35 +129,25 @@ def _containers(template: Any, at: Steps) -> Iterator[Container]:
 
 def _nim(obj: JSONObject) -> Iterator[ManifestIn]:
     """Make a pod of ``draResources`` of each service (k8s-nim-operator, dra_types.go, nimpipeline_types.go)."""
-    services: Sequence[Container] = [((), obj)]
-    if obj.get("kind") == "NIMPipeline":
-        services = placed(obj, "spec", "services")
-    for at, each in services:
-        yield from _nim_service(obj, mapping(each, "spec"), (*at, "spec"))
-
-
-def _nim_service(obj: JSONObject, spec: JSONObject, at: Steps) -> Iterator[ManifestIn]:
-    claims: list[JSONObject] = []
-    uses: list[JSONObject] = []
-    places: dict[Steps, Steps] = {}
-    for steps, each in placed(spec, "draResources"):
-        if "claimCreationSpec" in each:
-            continue  # the operator makes the claim
-        there, name = (*at, *steps), f"claim-{steps[-1]}"
-        for place, request in enumerate(_items(each, "requests") or [None]):
-            use = (*_CONTAINERS, 0, "resources", "claims", len(uses))
-            places[*use, "request"] = (*there, "requests", place)
-            uses.append({"name": name} if request is None else {"name": name, "request": request})
-        places[*_CLAIMS, len(claims)] = there
-        sources = {field: each[field] for field in each if field.startswith("resourceClaim")}
-        claims.append({"name": name, **sources})
-    if claims:
-        container = {"name": "nim", "image": "unknown", "resources": {"claims": uses}}
-        template = {"spec": {"containers": [container], "resourceClaims": claims}}
-        scaled = mapping(spec, "scale").get("enabled") is True
-        unsure = "spec.scale lets an autoscaler change their number" if scaled else ""
-        pod = manifest(obj, template)
-        yield ManifestIn(pod, {**places, (): (*at, "draResources")}, number=_whole(spec, "replicas"), unsure=unsure)
+    services = placed(obj, "spec", "services") if obj.get("kind") == "NIMPipeline" else (((), obj),)
+    for at, service in services:
+        spec, claims, uses = mapping(service, "spec"), list[JSONObject](), list[JSONObject]()
+        places: dict[Steps, Steps] = {(): (*at, "spec", "draResources")}
+        for steps, each in placed(spec, "draResources"):
+            if "claimCreationSpec" in each:
+                continue  # the operator makes the claim
+            there, name = (*at, "spec", *steps), f"claim-{steps[-1]}"
+            for place, request in enumerate(_items(each, "requests") or [None]):
+                places[*_CONTAINERS, 0, "resources", "claims", len(uses), "request"] = (*there, "requests", place)
+                uses.append({"name": name} if request is None else {"name": name, "request": request})
+            places[*_CLAIMS, len(claims)] = there
+            claims.append({"name": name, **{field: each[field] for field in each if field.startswith("resourceClaim")}})
+        if claims:
+            container = {"name": "nim", "image": "unknown", "resources": {"claims": uses}}
+            pod = manifest(obj, {"spec": {"containers": [container], "resourceClaims": claims}})
+            scaled = mapping(spec, "scale").get("enabled") is True
+            unsure = "spec.scale lets an autoscaler change their number" if scaled else ""
+            yield ManifestIn(pod, places, number=_whole(spec, "replicas"), unsure=unsure)
 
 
 def _created(obj: JSONObject) -> Iterator[ManifestIn]:
@@ -344,12 +334,9 @@ _RUNTIME: Final = "state them in the pod templates of its TrainingRuntime"
 
 def _nim_resources(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     """The operator ignores claims in resources (k8s-nim-operator, nimservice_types.go)."""
-    if _items(obj, "spec", "resources", "claims"):
-        yield (
-            ("spec", "resources", "claims"),
-            "the NIM operator ignores these claims",
-            "state them in spec.draResources",
-        )
+    at = ("spec", "resources", "claims")
+    if _items(obj, *at):
+        yield at, "the NIM operator ignores these claims", "state them in spec.draResources"
 
 
 def _podless(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:

@@ -93,7 +93,7 @@ class Checker:
         self._issues.report(node.offset, code, *arguments)
 
     def _undeclared(self, node: Expression, name: str) -> Type:
-        self._report(node, UNDECLARED, name, self._scope.options.container)
+        self._report(node, UNDECLARED, name)
         return types.ERROR
 
     def _mismatch(self, offset: int, expected: Type, found: Type) -> None:
@@ -117,20 +117,19 @@ class Checker:
                 return None
             node.resolved = name
             return self._locals[name]
-        scope = self._scope
-        for candidate in scope.candidates(name):
-            if candidate in scope.variables:
-                node.resolved = "." + candidate
-                return scope.variables[candidate]
-            found = scope.types.get(candidate)
-            if found is not None:
-                node.resolved = found.parameters[0]
-                return found
-            declared = scope.struct(candidate)
-            if declared is not None:
-                node.resolved = declared.type
-                return types.type_of(node.resolved)
-        return None
+        scope, name = self._scope, name.removeprefix(".")
+        if name in scope.variables:
+            node.resolved = f".{name}"
+            return scope.variables[name]
+        found = scope.types.get(name)
+        if found is not None:
+            node.resolved = found.parameters[0]
+            return found
+        declared = scope.struct(name)
+        if declared is None:
+            return None
+        node.resolved = declared.type
+        return types.type_of(node.resolved)
 
     def _select(self, node: ast.Select) -> Type:
         if not node.test and self._may_be_qualified(node):
@@ -143,12 +142,9 @@ class Checker:
 
     def _may_be_qualified(self, node: Expression) -> bool:
         """Whether a chain of selections may be a name with dots; the first part usually rules it out."""
-        scope = self._scope
-        if scope.options.container:
-            return True
         while type(node) is ast.Select:
             node = node.operand
-        return type(node) is ast.Ident and node.name.lstrip(".") in scope.dotted_roots
+        return type(node) is ast.Ident and node.name.lstrip(".") in self._scope.dotted_roots
 
     def _field(self, node: Expression, operand: Expression, field: str, *, optional: bool) -> Type:
         found = self._check(operand)
@@ -208,11 +204,8 @@ class Checker:
         return self._overload(node)
 
     def _function(self, name: str) -> str | None:
-        functions = self._scope.functions
-        if not self._scope.options.container:
-            name = name.lstrip(".")
-            return name if name in functions else None
-        return next((each for each in self._scope.candidates(name) if each in functions), None)
+        name = name.lstrip(".")
+        return name if name in self._scope.functions else None
 
     def _overload(self, node: ast.Call) -> Type:
         self._watch(node.function, node)
@@ -285,13 +278,12 @@ class Checker:
         return types.ERROR
 
     def _struct(self, node: ast.StructExpression) -> Type:
-        candidates = self._scope.candidates(node.name)
-        declared = next((each for each in map(self._scope.struct, candidates) if each is not None), None)
+        name = node.name.removeprefix(".")
+        declared = self._scope.struct(name)
         if declared is None:
-            known = next((each for each in candidates if each in self._scope.types), None)
-            if known is None:
+            if name not in self._scope.types:
                 return self._undeclared(node, node.name)
-            self._report(node, f"'{known}' is not a message type")
+            self._report(node, f"'{name}' is not a message type")
             for entry in node.entries:
                 self._check(entry.value)
             return types.ERROR

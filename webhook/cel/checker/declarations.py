@@ -98,28 +98,20 @@ class EnvironmentOptions(NamedTuple):
     """The options of cel-go's environments.
 
     Args:
-        container: The namespace in which names are looked up first, `a.b.c`.
         homogeneous_literals: Whether elements of a list or map must share one type (cel-go
             HomogeneousAggregateLiterals).
         cross_type_numeric: Whether `1 < 2.5` type-checks (cel-go CrossTypeNumericComparisons).
         fold_constants: Whether constants are folded before evaluation, as Kubernetes has it (cel-go OptOptimize).
         presence_test_cost: The cost of `has(a.b)` beyond the selection of `a`: 1, or 0 as in Kubernetes.
-        strict_presence_test: Whether `has(1.a)` and `1.?a` on dynamic values are errors (cel-go
-            EnableErrorOnBadPresenceTest); Kubernetes has them false and absent.
-        strict_map_keys: Whether `{1: 2, 1: 3}` and `{1.5: 2}` are errors, as the CEL specification wants and cel-go
-            does not.
         strict_optionals: Whether `or` and `orValue` of a value that is not optional are errors; Kubernetes returns the
             value until 1.36.
         quoting: The treatment of a.`b-c` (cel-go 0.23, EnableIdentifierEscapeSyntax).
     """
 
-    container: str = ""
     homogeneous_literals: bool = False
     cross_type_numeric: bool = True
     fold_constants: bool = True
     presence_test_cost: int = 1
-    strict_presence_test: bool = False
-    strict_map_keys: bool = False
     strict_optionals: bool = False
     quoting: Quoting = Quoting.ALLOWED
 
@@ -159,7 +151,6 @@ class Scope:
         self.optional_syntax = False
         self.dotted_roots: frozenset[str] = frozenset()
         """The first parts of all other names with dots."""
-        self._prefixes: tuple[str, ...] = ()
         self._overloads: dict[tuple[str, int, bool], tuple[Overload, ...]] = {}
         self._add((*libraries, Library(variables=variables or {})))
 
@@ -188,9 +179,6 @@ class Scope:
                 before = validators.get(validator.function, ())
                 validators[validator.function] = before if validator in before else (*before, validator)
         self.validators = validators
-        container = self.options.container
-        parts = container.split(".") if container else []
-        self._prefixes = tuple(".".join(parts[:count]) + "." for count in range(len(parts), 0, -1))
         dotted = {name.partition(".")[0] for name in (*self.variables, *self.types, *self.structs) if "." in name}
         self.dotted_roots = frozenset(dotted.union(name for name, each in self.structs.items() if each.family))
 
@@ -220,12 +208,6 @@ class Scope:
             if found:  # the number of invalid calls is unlimited
                 self._overloads[key] = found
         return found
-
-    def candidates(self, name: str) -> list[str]:
-        """The full names that a name may stand for inside the container, most specific first."""
-        if name.startswith("."):
-            return [name[1:]]
-        return [*(prefix + name for prefix in self._prefixes), name]
 
     def struct(self, name: str) -> StructType | None:
         """The struct type of a full name, declared by itself or through its family."""

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import READ, work
@@ -47,7 +46,7 @@ _QUOTED: Final = {
 """How scalars in lists and maps are written that are in quotes there."""
 _STRING_CLAUSE: Final = (
     "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
-    "and timestamps, was given "
+    "and timestamps"
 )
 
 
@@ -78,127 +77,114 @@ def _precision(found: re.Match[str]) -> int | None:
     return int(digits)
 
 
-class Formatter:
-    """One way to format; cel-go has two, by the version of its strings library.
+def _format(text: str, arguments: list[Value]) -> str:
+    """Formats the arguments according to the text."""
+    size = 0
 
-    Args:
-        refusals: By clause, the kinds that it accepts and the error for others.
-        is_plain: Whether it knows no locale, from version 4 on; else it writes numbers as en_US does, and quotes inside
-            lists and maps.
+    def clause(letter: str, precision: int | None, index: int) -> str:
+        nonlocal size
+        type_ = type_of(arguments[index])
+        _check(letter, type_.kind, type_.name)
+        shown = _apply(letter, precision, arguments[index])
+        size += len(shown)
+        must_fit(size)
+        return shown
+
+    try:
+        return _interpolate(text, len(arguments), clause)[0]
+    except _FormatError as error:
+        raise EvaluationError(str(error)) from None
+
+
+def _interpolate(
+    text: str, count: int, clause: Callable[[str, int | None, int], str], *, is_checked: bool = False
+) -> tuple[str, int]:
+    """Replaces every clause by the function's result for its letter, precision and argument's index.
+
+    Returns:
+        The text, and how many arguments it has used.
     """
+    used = 0
 
-    def __init__(self, refusals: dict[str, tuple[frozenset[Kind], str]], *, is_plain: bool) -> None:
-        self.refusals = {**refusals, "X": refusals["x"]}
-        self._is_plain = is_plain
-        self._item = self._string if is_plain else self._nested
-
-    def format(self, text: str, arguments: list[Value]) -> str:
-        """Formats the arguments according to the text."""
-        size = 0
-
-        def clause(letter: str, precision: int | None, index: int) -> str:
-            nonlocal size
-            type_ = type_of(arguments[index])
-            self.check(letter, type_.kind, type_.name)
-            shown = self._apply(letter, precision, arguments[index])
-            size += len(shown)
-            must_fit(size)
-            return shown
-
+    def replaced(found: re.Match[str]) -> str:
+        nonlocal used
+        if found[0] == "%%":
+            return "%"
+        is_last, letter = found[0] == "%", found[2]
+        if used >= count and not (is_last and is_checked):
+            raise _FormatError(f"index {used} out of range")
+        if is_last:
+            raise _FormatError("unexpected end of string")
+        precision = _precision(found)
+        if letter not in _CLAUSES:
+            raise _FormatError(f'could not parse formatting clause: unrecognized formatting clause "{letter}"')
         try:
-            return self.interpolate(text, len(arguments), clause)[0]
+            shown = clause(letter, precision, used)
         except _FormatError as error:
-            raise EvaluationError(str(error)) from None
+            raise _FormatError(f"error during formatting: {error}", error.node) from None
+        used += 1
+        return shown
 
-    def interpolate(
-        self, text: str, count: int, clause: Callable[[str, int | None, int], str], *, is_checked: bool = False
-    ) -> tuple[str, int]:
-        """Replaces every clause by the function's result for its letter, precision and argument's index.
+    return _CLAUSE.sub(replaced, text), used
 
-        Returns:
-            The text, and how many arguments it has used.
-        """
-        used = 0
 
-        def replaced(found: re.Match[str]) -> str:
-            nonlocal used
-            if found[0] == "%%":
-                return "%"
-            is_last, letter = found[0] == "%", found[2]
-            if used >= count and not (is_last and is_checked):
-                raise _FormatError(f"index {used} out of range")
-            if is_last:
-                raise _FormatError("unexpected end of string")
-            precision = _precision(found)
-            if letter not in self.refusals:
-                raise _FormatError(f'could not parse formatting clause: unrecognized formatting clause "{letter}"')
-            try:
-                shown = clause(letter, precision, used)
-            except _FormatError as error:
-                raise _FormatError(f"error during formatting: {error}", error.node) from None
-            used += 1
-            return shown
+def _check(letter: str, kind: Kind, name: str, node: Expression | None = None) -> None:
+    """Refuses a type that a clause cannot show."""
+    accepted, refusal = _CLAUSES[letter]
+    if kind not in accepted and kind is not Kind.DYN:
+        raise _FormatError(f"{refusal}, was given {name}", node)
 
-        return _CLAUSE.sub(replaced, text), used
 
-    def check(self, letter: str, kind: Kind, name: str, node: Expression | None = None) -> None:
-        """Refuses a type that a clause cannot show."""
-        accepted, refusal = self.refusals[letter]
-        if kind not in accepted and kind is not Kind.DYN:
-            raise _FormatError(f"{refusal}{name}", node)
+def _apply(letter: str, precision: int | None, value: Value) -> str:
+    if letter == "s":
+        return _string(value)
+    if letter in "xX":
+        data = value.encode("utf-8", "surrogatepass") if type(value) is str else value
+        shown = data.hex() if type(data) is bytes else format(int(data), "x")
+        return shown.upper() if letter == "X" else shown
+    if letter in "bod":
+        return format(int(value), letter)
+    return _double(letter, _DEFAULT_PRECISION if precision is None else precision, value)
 
-    def _apply(self, letter: str, precision: int | None, value: Value) -> str:
-        if letter == "s":
-            return self._string(value)
-        if letter in "xX":
-            data = value.encode("utf-8", "surrogatepass") if type(value) is str else value
-            shown = data.hex() if type(data) is bytes else format(int(data), "x")
-            return shown.upper() if letter == "X" else shown
-        if letter in "bo":
-            return format(int(value), letter)
-        if letter == "d":
-            return self._string(value) if self._is_plain else str(int(value))
-        return self._double(letter, _DEFAULT_PRECISION if precision is None else precision, value)
 
-    def _double(self, letter: str, places: int, value: Value) -> str:
-        if not self._is_plain and type(value) is not float and value not in {"NaN", "Infinity", "-Infinity"}:
-            raise _FormatError(f"{self.refusals[letter][1]}string")
-        number = float(value)
-        if self._is_plain:
-            return _infinite(number) or f"{number:.{places}{letter}}"
-        if not math.isfinite(number):
-            return _infinite(number).replace("Infinity", "∞")
-        if letter == "f":
-            return f"{number:,.{places}f}"
-        mantissa, exponent = f"{number:.{places}e}".split("e")
-        power = exponent.removeprefix("+").translate(_SUPERSCRIPTS)
-        return f"{mantissa}{_NARROW_SPACE}×{_NARROW_SPACE}10{power}"  # noqa: RUF001 - as the locale has it
+def _double(letter: str, places: int, value: Value) -> str:
+    """A number as en_US has it."""
+    if type(value) is not float and value not in {"NaN", "Infinity", "-Infinity"}:
+        raise _FormatError(f"{_CLAUSES[letter][1]}, was given string")
+    number = float(value)
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "∞" if number > 0 else "-∞"
+    if letter == "f":
+        return f"{number:,.{places}f}"
+    mantissa, exponent = f"{number:.{places}e}".split("e")
+    power = exponent.removeprefix("+").translate(_SUPERSCRIPTS)
+    return f"{mantissa}{_NARROW_SPACE}×{_NARROW_SPACE}10{power}"  # noqa: RUF001 - as the locale has it
 
-    def _string(self, value: Value) -> str:
-        if type(value) is list:
-            return f"[{_joined(map(self._item, value))}]"
-        if isinstance(value, dict):
-            entries = sorted((self._key(from_key(key)), self._item(each)) for key, each in value.items())
-            colon = ": " if self._is_plain else ":"
-            return f"{{{_joined(f'{key}{colon}{each}' for key, each in entries)}}}"
-        if type(value) is float and self._is_plain:
-            return _infinite(value) or conversions.positional(value)
-        return _scalar(value)
 
-    def _key(self, key: Value) -> str:
-        if type(key) is float and not self._is_plain:
-            raise _FormatError(f"no formatting function for map key of type {type_of(key).name}")
-        return self._item(key)
+def _string(value: Value) -> str:
+    if type(value) is list:
+        return f"[{_joined(map(_nested, value))}]"
+    if isinstance(value, dict):
+        entries = sorted((_key(from_key(key)), _nested(each)) for key, each in value.items())
+        return f"{{{_joined(f'{key}:{each}' for key, each in entries)}}}"
+    return _scalar(value)
 
-    def _nested(self, value: Value) -> str:
-        type_ = type_of(value)
-        if type(value) is float and math.isfinite(value):
-            return f"{value:.{_DEFAULT_PRECISION}f}"
-        if type_.kind in _QUOTED:
-            return _QUOTED[type_.kind].format(json.dumps(_scalar(value), ensure_ascii=False))
-        if type_.kind not in _PRINTABLE:
-            raise _FormatError(f"no formatting function for {type_.name}")
-        return self._string(value)
+
+def _key(key: Value) -> str:
+    if type(key) is float:
+        raise _FormatError(f"no formatting function for map key of type {type_of(key).name}")
+    return _nested(key)
+
+
+def _nested(value: Value) -> str:
+    type_ = type_of(value)
+    if type(value) is float and math.isfinite(value):
+        return f"{value:.{_DEFAULT_PRECISION}f}"
+    if type_.kind in _QUOTED:
+        return _QUOTED[type_.kind].format(json.dumps(_scalar(value), ensure_ascii=False))
+    if type_.kind not in _PRINTABLE:
+        raise _FormatError(f"no formatting function for {type_.name}")
+    return _string(value)
 
 
 def _joined(parts: Iterable[str]) -> str:
@@ -207,12 +193,6 @@ def _joined(parts: Iterable[str]) -> str:
     work(1 + len(found))
     must_fit(sum(map(len, found)))
     return ", ".join(found)
-
-
-def _infinite(number: float) -> str:
-    if math.isnan(number):
-        return "NaN"
-    return "" if math.isfinite(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 def _scalar(value: Value) -> str:
@@ -225,72 +205,51 @@ def _scalar(value: Value) -> str:
     type_ = type_of(value)
     convert = conversions.CONVERSIONS[STRING].get(type_)
     if convert is None:
-        raise _FormatError(f"{_STRING_CLAUSE}{type_.name}")
+        raise _FormatError(f"{_STRING_CLAUSE}, was given {type_.name}")
     try:
         return str(convert(value))
     except EvaluationError as error:
         raise _FormatError(f'could not convert argument "{error}" to string') from None
 
 
-_PRINTED: Final = (_PRINTABLE, _STRING_CLAUSE)
-PLAIN: Final = Formatter(
-    {
-        "s": _PRINTED,
-        "d": (_INTEGERS | {Kind.DOUBLE}, "decimal clause can only be used on ints, uints, and doubles, was given "),
-        "f": (_INTEGERS | {Kind.DOUBLE}, "fixed-point clause can only be used on ints, uints, and doubles, was given "),
-        "e": (_INTEGERS | {Kind.DOUBLE}, "scientific clause can only be used on ints, uints, and doubles, was given "),
-        "b": (_INTEGERS | {Kind.BOOL}, "only ints, uints, and bools can be formatted as binary, was given "),
-        "x": (
-            _INTEGERS | {Kind.STRING, Kind.BYTES},
-            "only ints, uints, bytes, and strings can be formatted as hex, was given ",
-        ),
-        "o": (_INTEGERS, "octal clause can only be used on ints and uints, was given "),
-    },
-    is_plain=True,
+_HEXADECIMAL: Final = (
+    _INTEGERS | {Kind.STRING, Kind.BYTES},
+    "only integers, byte buffers, and strings can be formatted as hex",
 )
-WITH_LOCALE: Final = Formatter(
-    {
-        "s": _PRINTED,
-        "d": (_INTEGERS, "decimal clause can only be used on integers, was given "),
-        "f": (frozenset({Kind.DOUBLE, Kind.STRING}), "fixed-point clause can only be used on doubles, was given "),
-        "e": (frozenset({Kind.DOUBLE, Kind.STRING}), "scientific clause can only be used on doubles, was given "),
-        "b": (_INTEGERS | {Kind.BOOL}, "only integers and bools can be formatted as binary, was given "),
-        "x": (
-            _INTEGERS | {Kind.STRING, Kind.BYTES},
-            "only integers, byte buffers, and strings can be formatted as hex, was given ",
-        ),
-        "o": (_INTEGERS, "octal clause can only be used on integers, was given "),
-    },
-    is_plain=False,
-)
+_CLAUSES: Final = {
+    "s": (_PRINTABLE, _STRING_CLAUSE),
+    "d": (_INTEGERS, "decimal clause can only be used on integers"),
+    "f": (frozenset({Kind.DOUBLE, Kind.STRING}), "fixed-point clause can only be used on doubles"),
+    "e": (frozenset({Kind.DOUBLE, Kind.STRING}), "scientific clause can only be used on doubles"),
+    "b": (_INTEGERS | {Kind.BOOL}, "only integers and bools can be formatted as binary"),
+    **dict.fromkeys("xX", _HEXADECIMAL),
+    "o": (_INTEGERS, "octal clause can only be used on integers"),
+}
+"""The kinds that a clause accepts, and the error for others."""
 
 
-def format_validator(formatter: Formatter) -> Validator:
-    """Checks calls of `format` with a literal text and literal arguments."""
+def _check_format(call: Expression, issues: Issues) -> None:
+    """Checks a call of `format` with a literal text and literal arguments."""
+    if not isinstance(call, ast.Call) or not isinstance(call.target, ast.Literal):
+        return
+    text, arguments = call.target.value, call.arguments[0]
+    if type(text) is not str or not isinstance(arguments, ast.ListExpression):
+        return
+    elements = arguments.elements
 
-    def check(call: Expression, issues: Issues) -> None:
-        if not isinstance(call, ast.Call) or not isinstance(call.target, ast.Literal):
-            return
-        text, arguments = call.target.value, call.arguments[0]
-        if type(text) is not str or not isinstance(arguments, ast.ListExpression):
-            return
-        elements = arguments.elements
+    def clause(letter: str, _: int | None, index: int) -> str:
+        for node in _shown(letter, elements[index]):
+            _check(letter, node.type.kind, node.type.name, node)
+        return ""
 
-        def clause(letter: str, _: int | None, index: int) -> str:
-            for node in _shown(letter, elements[index]):
-                formatter.check(letter, node.type.kind, node.type.name, node)
-            return ""
-
-        try:
-            used = formatter.interpolate(text, len(elements), clause, is_checked=True)[1]
-        except _FormatError as error:
-            issues.report(call.offset if error.node is None else error.node.offset, str(error))
-            return
-        if used < len(elements):
-            expected = f"(expected {used}, got {len(elements)})"
-            issues.report(call.offset, f"too many arguments supplied to string.format {expected}")
-
-    return Validator(check, "format")
+    try:
+        used = _interpolate(text, len(elements), clause, is_checked=True)[1]
+    except _FormatError as error:
+        issues.report(call.offset if error.node is None else error.node.offset, str(error))
+        return
+    if used < len(elements):
+        expected = f"(expected {used}, got {len(elements)})"
+        issues.report(call.offset, f"too many arguments supplied to string.format {expected}")
 
 
 def _shown(letter: str, node: Expression) -> list[Expression]:
@@ -306,8 +265,6 @@ _UPPER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _LOWER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _STRINGS: Final = list_of(STRING)
 _SURROGATES: Final = Pattern("[\ud800-\udfff]")
-_PLAIN_FORMAT_SINCE: Final = 4
-_REVERSE_SINCE: Final = 3
 _JOINED: Final = 32
 """The number of texts joined for a unit of work."""
 
@@ -390,40 +347,31 @@ def _longer(
     return short, member(name, f"{id_}{longer}", types, result, implementation)
 
 
-_FUNCTIONS: Final = (
-    member("charAt", "string_char_at_int", (STRING, INT), STRING, _char_at),
-    *_longer("indexOf", "string_index_of_string", "_int", INT, _index_of, STRING, STRING, INT),
-    *_longer("lastIndexOf", "string_last_index_of_string", "_int", INT, _last_index_of, STRING, STRING, INT),
-    member("lowerAscii", "string_lower_ascii", (STRING,), STRING, lambda text: text.translate(_UPPER)),
-    *_longer("replace", "string_replace_string_string", "_int", STRING, _replace, STRING, STRING, STRING, INT),
-    *_longer("split", "string_split_string", "_int", _STRINGS, _split, STRING, STRING, INT),
-    *_longer("substring", "string_substring_int", "_int", STRING, _substring, STRING, INT, INT),
-    member("trim", "string_trim", (STRING,), STRING, lambda text: text.strip(GO_SPACE)),
-    member("upperAscii", "string_upper_ascii", (STRING,), STRING, lambda text: text.translate(_LOWER)),
-    *_longer("join", "list_join", "_string", STRING, _join, _STRINGS, STRING),
+STRINGS: Final = Library(
+    functions=(
+        member("charAt", "string_char_at_int", (STRING, INT), STRING, _char_at),
+        *_longer("indexOf", "string_index_of_string", "_int", INT, _index_of, STRING, STRING, INT),
+        *_longer("lastIndexOf", "string_last_index_of_string", "_int", INT, _last_index_of, STRING, STRING, INT),
+        member("lowerAscii", "string_lower_ascii", (STRING,), STRING, lambda text: text.translate(_UPPER)),
+        *_longer("replace", "string_replace_string_string", "_int", STRING, _replace, STRING, STRING, STRING, INT),
+        *_longer("split", "string_split_string", "_int", _STRINGS, _split, STRING, STRING, INT),
+        *_longer("substring", "string_substring_int", "_int", STRING, _substring, STRING, INT, INT),
+        member("trim", "string_trim", (STRING,), STRING, lambda text: text.strip(GO_SPACE)),
+        member("upperAscii", "string_upper_ascii", (STRING,), STRING, lambda text: text.translate(_LOWER)),
+        *_longer("join", "list_join", "_string", STRING, _join, _STRINGS, STRING),
+    ),
 )
-
-
-@lru_cache(maxsize=8)
-def strings(version: int) -> Library:
-    """One version of the library, with the costs of all: 1 brought `format` and `strings.quote`, 3 `reverse`.
-
-    Version 4 formats without a locale.
-    """
-    if version == 0:
-        return Library(functions=_FUNCTIONS)
-    formatter = PLAIN if version >= _PLAIN_FORMAT_SINCE else WITH_LOCALE
-    functions = [
-        *_FUNCTIONS,
+"""Version 0 of the library."""
+FORMATS: Final = Library(
+    functions=(
         member(
-            "format", "string_format", (STRING, list_of(DYN)), STRING, formatter.format,
-            cost=of_argument(0), stops_early=True,
+            "format", "string_format", (STRING, list_of(DYN)), STRING, _format, cost=of_argument(0), stops_early=True,
         ),
         Overload(
             "strings.quote", "strings_quote", (STRING,), STRING, _quote,
             cost=of_argument(0), estimate=estimated(of_argument(0), _quoted),
         ),
-    ]  # fmt: skip
-    if version >= _REVERSE_SINCE:
-        functions.append(member("reverse", "string_reverse", (STRING,), STRING, lambda text: text[::-1]))
-    return Library(functions=tuple(functions), validators=(format_validator(formatter),))
+    ),
+    validators=(Validator(_check_format, "format"),),
+)  # fmt: skip
+"""What version 1 has added; Kubernetes has version 2."""

@@ -16,7 +16,7 @@ from webhook.cel.environment import Environment
 from webhook.cel.ext.comprehensions import TWO_VARIABLE_COMPREHENSIONS
 from webhook.cel.ext.lists import LISTS, SETS
 from webhook.cel.ext.optionals import OPTIONALS
-from webhook.cel.ext.strings import strings
+from webhook.cel.ext.strings import FORMATS, STRINGS
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS, homogeneous_aggregates
 from webhook.cel.functions import Overload
 from webhook.cel.kubernetes import authorizer as authorizing
@@ -65,11 +65,10 @@ _NEWER_CEL_SINCE: Final = 37
 
 
 class Versioned(NamedTuple):
-    """A library, and the releases that have it: from `since` to before `until`."""
+    """A library, and the first release that has it."""
 
     library: Library
     since: int = 0
-    until: int = 1000
 
 
 LIBRARIES: Final = (
@@ -81,8 +80,8 @@ LIBRARIES: Final = (
     Versioned(OPTIONALS, since=28),
     Versioned(quantity.LIBRARY, since=28),
     Versioned(EXTENDED_VALIDATIONS, since=29),
-    Versioned(strings(0), until=29),
-    Versioned(strings(2), since=29),
+    Versioned(STRINGS),
+    Versioned(FORMATS, since=29),
     Versioned(SETS, since=29),
     Versioned(net.LIBRARY, since=30),
     Versioned(authorizing.SELECTORS, since=31),
@@ -103,7 +102,7 @@ def environment(release: Release, *, stored: bool = False) -> Environment:
     """The environment of all expressions in Kubernetes, stored ones or others; it declares no variables."""
     usable = compatible_with(release, stored=stored)
     quoting = Quoting.ALLOWED if release >= _NEWER_CEL_SINCE else Quoting.REFUSED
-    libraries = [each.library for each in LIBRARIES if each.since <= usable < each.until]
+    libraries = [each.library for each in LIBRARIES if each.since <= usable]
     if release >= _VALIDATED_SINCE:
         libraries.append(_HOMOGENEOUS)
     if usable >= _FORMATS_SINCE:

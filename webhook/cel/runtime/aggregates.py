@@ -61,8 +61,7 @@ def _each(writer: Writer, nodes: Sequence[Expression], add: Callable[[Expression
 
 def emit_map(writer: Writer, node: ast.MapExpression) -> Operand:
     """Writes a map."""
-    strict = writer.scope.options.strict_map_keys
-    built = _built(writer, MAP_COST, node.entries, lambda key: writer.emit(key, caught=False).text, strict=strict)
+    built = _built(writer, MAP_COST, node.entries, lambda key: writer.emit(key, caught=False).text)
     return Operand(writer.set(built), dict, fails=False)
 
 
@@ -70,25 +69,25 @@ def emit_struct(writer: Writer, node: ast.StructExpression) -> Operand:
     """Writes a struct."""
     declared = writer.scope.struct(node.name)
     assert declared is not None  # noqa: S101 - the checker found it
-    built = _built(writer, STRUCT_COST, node.entries, writer.given, strict=False)
+    built = _built(writer, STRUCT_COST, node.entries, writer.given)
     return Operand(writer.set(f"{writer.given(declared.construct)}({built})"), fails=False)
 
 
-def _built(writer: Writer, cost: int, entries: Sequence[Entry], emit_key: Callable[[Any], str], *, strict: bool) -> str:
+def _built(writer: Writer, cost: int, entries: Sequence[Entry], emit_key: Callable[[Any], str]) -> str:
     """Writes a map, and gives the expression that counts and returns it."""
     writer.spend(cost)
-    builder = writer.set(f"MapBuilder({strict})")
+    made = writer.set("{}")
     by_value = {id(entry.value): entry for entry in entries}
 
-    def put(value: Expression) -> None:
+    def add(value: Expression) -> None:
         entry = by_value[id(value)]
         key, operand = emit_key(entry.key), writer.emit(value, caught=False)
         writer.settle()
-        writer.line(f"{builder}.put({key}, {operand.text}, {entry.optional})")
+        writer.line(f"put({made}, {key}, {operand.text}, {entry.optional})")
 
-    _each(writer, [entry.value for entry in entries], put)
+    _each(writer, [entry.value for entry in entries], add)
     writer.settle()
-    return f"count_built(meter, {builder}.made)"
+    return f"count_built(meter, {made})"
 
 
 # -- called by the source
@@ -100,36 +99,21 @@ def _unwrap(value: Value, what: str) -> Optional:
     raise EvaluationError(f"cannot initialize optional {what} from non-optional value {value}")
 
 
-class MapBuilder:
-    """A map under construction.
+def put(made: dict[Value, Value], key: Value, value: Value, optional: bool) -> None:
+    """Sets an entry of a map; an optional one without a value is removed.
 
-    Args:
-        strict: Whether keys must be unique, and each a bool, a whole number or a string.
+    Raises:
+        EvaluationError: The key is not a valid key, or the value of an optional entry is not an optional.
     """
-
-    __slots__ = ("_strict", "made")
-
-    def __init__(self, strict: bool) -> None:
-        self.made: dict[Value, Value] = {}
-        self._strict = strict
-
-    def put(self, key: Value, value: Value, optional: bool) -> None:
-        """Sets an entry; an optional one without a value is removed.
-
-        Raises:
-            EvaluationError: The key is not a valid key, or the value of an optional entry is not an optional.
-        """
-        shown = str(key).lower() if type(key) is bool else key
-        if type(key) is not str:
-            key = to_key(key, strict=self._strict)
-        if self._strict and key in self.made:
-            raise EvaluationError("Failed with repeated key")
-        if not optional:
-            self.made[key] = value
-        elif (found := _unwrap(value, f"entry '{shown}'")).present:
-            self.made[key] = found.value
-        else:
-            self.made.pop(key, None)
+    shown = str(key).lower() if type(key) is bool else key
+    if type(key) is not str:
+        key = to_key(key)
+    if not optional:
+        made[key] = value
+    elif (found := _unwrap(value, f"entry '{shown}'")).present:
+        made[key] = found.value
+    else:
+        made.pop(key, None)
 
 
 def append(made: list[Value], value: Value) -> None:

@@ -58,26 +58,22 @@ def index(container: Value, key: Value) -> Value:
     return found
 
 
-def has(container: Value, field: str, *, strict: bool = False) -> bool:
-    """`has(container.field)`; strictly, an error where the container has no fields at all."""
+def has(container: Value, field: str) -> bool:
+    """`has(container.field)`."""
     if type(container) is Optional:
-        return container.present and has(container.value, field, strict=strict)
+        return container.present and has(container.value, field)
     tester = getattr(container, "cel_has", None)
     if tester is not None:
         return bool(tester(field))
     if isinstance(container, dict):
         return field in container
-    return find_present(container, field, strict=strict) is not ABSENT
+    return find(container, field) is not ABSENT
 
 
-def find_present(container: Value, key: Value, *, strict: bool) -> Value:
-    """The value under a key or index, for `container[?key]`; strict as in `has`."""
+def find_present(container: Value, key: Value) -> Value:
+    """The value under a key or index, for `container[?key]`."""
     tester = getattr(container, "cel_has", None)
-    if tester is not None and not tester(key):
-        return ABSENT
-    if strict and not isinstance(container, (dict, list)) and not hasattr(container, "cel_select"):
-        raise no_such_key(key)
-    return find(container, key)
+    return ABSENT if tester is not None and not tester(key) else find(container, key)
 
 
 def find(container: Value, key: Value) -> Value:
@@ -176,8 +172,7 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
     if known and not is_optional:
         return Operand(known, fails=False)
     result = known or writer.name()
-    strict = writer.scope.options.strict_presence_test
-    otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)}, {strict})"
+    otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)})"
     if known:  # an absent value refunds steps
         writer.line(f"if not {known}.present: {otherwise}")
         return Operand(known, cls, fails=False)
@@ -199,14 +194,12 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
 
 def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
     assert link.computed is not None  # noqa: S101 - else it is a known one
-    strict = writer.scope.options.strict_presence_test
     result = writer.set(start.text)
     with writer.block(f"if goes_on({result}):"):
         writer.spend(1)
         key = writer.resolved(link.computed)
         is_native = _is_of_variable(link.computed)
-        arguments = f"left, {result}, {key.text}, {link.is_optional}, {strict}, {is_native}"
-        writer.line(f"left, {result} = step({arguments})")
+        writer.line(f"left, {result} = step(left, {result}, {key.text}, {link.is_optional}, {is_native})")
     return writer.settled(Operand(result))
 
 
@@ -219,15 +212,13 @@ def _is_of_variable(node: Expression | None) -> bool:
 
 def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = False, is_part: bool = False) -> Operand:
     """Writes `has(chain.field)`, or `!has(chain.field)`; `is_part` if it is a part of another attribute."""
-    options = writer.scope.options
-    writer.spend(options.presence_test_cost)
+    writer.spend(writer.scope.options.presence_test_cost)
     operand = emit_chain(writer, chain, own_cost=chain.own_cost)
     value, key = operand.text, writer.given(field)
     result = writer.name()
     writer.line(f"if type({value}) is dict: {result} = {key} {'not in' if negated else 'in'} {value}")
     function = "resolved_presence" if is_part else "present"
-    arguments = f"left, {value}, {key}, {options.strict_presence_test}, {negated}"
-    fails = writer.otherwise("else:", f"left, {result} = {function}({arguments})", result)
+    fails = writer.otherwise("else:", f"left, {result} = {function}(left, {value}, {key}, {negated})", result)
     return Operand(result, None if is_part else bool, fails)
 
 
@@ -239,11 +230,8 @@ def unbound(name: str) -> EvaluationError:
     return EvaluationError(f"no such attribute(s): {name}")
 
 
-def follow(left: int, value: Value, links: tuple[Link, ...], strict: bool) -> tuple[int, Value]:
+def follow(left: int, value: Value, links: tuple[Link, ...]) -> tuple[int, Value]:
     """Follows links that were paid for; from the first optional one on, missing keys are absent.
-
-    Args:
-        strict: Whether an optional step from a value without parts is an error.
 
     Returns:
         The cost left to be spent, and the value or error.
@@ -261,10 +249,7 @@ def follow(left: int, value: Value, links: tuple[Link, ...], strict: bool) -> tu
                 optional = True
             optional = optional or is_optional
             if optional:
-                if type(value) is dict and type(key) is str:
-                    value = value.get(key, ABSENT)
-                else:
-                    value = find_present(value, key, strict=strict)
+                value = find_present(value, key)
                 if value is ABSENT:
                     return left + unpaid, NONE
                 unpaid -= 1
@@ -288,7 +273,7 @@ def no_key(value: Value, *, is_native: bool) -> EvaluationError:
     return EvaluationError(f"invalid qualifier type: {native or go_type(value)}")
 
 
-def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool, is_native: bool) -> tuple[int, Value]:
+def step(left: int, value: Value, key: Value, is_optional: bool, is_native: bool) -> tuple[int, Value]:
     """Follows one link that was paid for, by a computed key; like `follow`."""
     cls, kind = type(value), type(key)
     if cls is dict and kind is str and not is_optional:
@@ -301,10 +286,10 @@ def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool, i
         return left + (is_optional or cls is Optional), key
     if kind not in KEYS:
         return left + (is_optional or cls is Optional), no_key(key, is_native=is_native)
-    return follow(left, value, (Link(key, None, is_optional),), strict)
+    return follow(left, value, (Link(key, None, is_optional),))
 
 
-def present(left: int, value: Value, field: str, strict: bool, negated: bool) -> tuple[int, Value]:
+def present(left: int, value: Value, field: str, negated: bool) -> tuple[int, Value]:
     """Whether a value has a field.
 
     A unit is refunded if the value is an error, as the test was not reached, or an optional without the field.
@@ -312,20 +297,20 @@ def present(left: int, value: Value, field: str, strict: bool, negated: bool) ->
     if type(value) is EvaluationError:
         return left + 1, value
     try:
-        found = has(value, field, strict=strict)
+        found = has(value, field)
     except EvaluationError:
         return left, caught()
     return left + (type(value) is Optional and not found), found is not negated
 
 
-def resolved_presence(left: int, value: Value, field: str, strict: bool, negated: bool) -> tuple[int, Value]:
+def resolved_presence(left: int, value: Value, field: str, negated: bool) -> tuple[int, Value]:
     """Like `present`, within another attribute: for an optional, the result is the field itself.
 
     cel-go continues with the chain alone, without converting it to a bool (interpreter/interpretable.go, evalTestOnly).
     """
     if type(value) is Optional:
-        return follow(left, value, (Link(field),), strict)
-    return present(left, value, field, strict, negated)
+        return follow(left, value, (Link(field),))
+    return present(left, value, field, negated)
 
 
 _INSIDE: Final = frozenset({"kubernetes.Quantity", "kubernetes.Semver", "kubernetes.URL", "net.IP", "net.CIDR"})

@@ -115,47 +115,20 @@ _ANSWERING: Final = PLAIN_CLASSES - {Optional}
 """Classes whose values can be compared with any value."""
 
 
-def emit_terms(writer: Writer, node: ast.Call, *, stop: bool) -> Operand:
+def emit_terms(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
     """Writes `a && b && …` or `a || b || …`: `stop` if any term is `stop`, else the first error, else the opposite."""
-    if len(node.arguments) == 2:  # noqa: PLR2004 - the most frequent by far
-        return _emit_pair(writer, *node.arguments, stop=stop)
-    return _emit_chain(writer, node.arguments, stop=stop)
-
-
-def _emit_chain(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
-    result = writer.set(str(not stop))
-    failure = "" if writer.gives_up else writer.set("None")
-    fails = False
+    result, failure, fails = writer.name(), writer.name(), False
+    writer.line(f"{result}, {failure} = {not stop}, None")
     with writer.block("while True:"):
         for group, is_apart in writer.groups(terms):
-            term = writer.apart(partial(_emit_chain, writer, group, stop=stop)) if is_apart else writer.emit(group[0])
-            term = writer.truth(term)
-            with writer.block(f"if {term.text} is {stop}:"):
-                writer.line(f"{result} = {stop}")
-                writer.line("break")
+            write = partial(emit_terms, writer, group, stop=stop)
+            term = writer.truth(writer.apart(write) if is_apart else writer.emit(group[0]))
+            writer.settle()
+            writer.line(f"if {term.text} is {stop}: {result} = {stop}; break")
             if term.fails or term.cls is not bool:
                 fails = True
                 writer.line(f"if {term.text} is not {not stop}: {failure} = {failure} or not_bool({term.text})")
-        if fails:
-            writer.line(f"if {failure} is not None: {result} = {failure}")
-        writer.line("break")
-    return Operand(result, bool, fails)
-
-
-def _emit_pair(writer: Writer, first: Expression, second: Expression, *, stop: bool) -> Operand:
-    one = writer.truth(writer.emit(first))
-    result = writer.set(one.text)
-    with writer.block(f"if {result} is not {stop}:"):
-        other = writer.truth(writer.emit(second))
-        writer.settle()
-        is_certain = one.cls is bool and not one.fails
-        if is_certain and other.cls is bool:
-            writer.line(f"{result} = {other.text}")
-        else:
-            undecided = f"undecided({one.text}, {other.text})"
-            agree = f"{other.text} is {not stop}" if is_certain else f"{one.text} is {other.text} is {not stop}"
-            writer.line(f"{result} = {other.text} if {other.text} is {stop} or {agree} else {undecided}")
-    fails = one.fails or one.cls is not bool or other.fails or other.cls is not bool
+        writer.line(f"{result} = {failure} or {result}; break" if fails else "break")
     return Operand(result, bool, fails)
 
 
@@ -231,11 +204,6 @@ def afford(left: int, cost: CostFunction, arguments: Sequence[Value]) -> None:
 def not_bool(value: Value) -> EvaluationError:
     """The error for a value that is not a bool: the value itself, if it is an error."""
     return value if type(value) is EvaluationError else no_such_overload()
-
-
-def undecided(first: Value, second: Value) -> EvaluationError:
-    """The error of two terms, neither of which decides."""
-    return not_bool(second if type(first) is bool else first)
 
 
 def same(left: int, first: Value, second: Value, negated: bool) -> tuple[int, Value]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError, ProgramError
 from webhook.cel.regex import re2 as regex
-from webhook.cel.runtime.aggregates import MapBuilder
+from webhook.cel.runtime.aggregates import put
 from webhook.cel.runtime.attributes import KEYS, no_key
 from webhook.cel.runtime.dispatch import PATTERN_AT, callable_of
 from webhook.cel.runtime.meter import Meter
@@ -131,16 +131,16 @@ class Analysis:
         return self._map(node) if isinstance(node, ast.MapExpression) else NOT_CONSTANT
 
     def _map(self, node: ast.MapExpression) -> Value:
-        builder = MapBuilder(self.scope.options.strict_map_keys)
+        made: dict[Value, Value] = {}
         for entry in node.entries:
             key, value = self.value(entry.key), self.value(entry.value)
             if entry.optional or key is NOT_CONSTANT or value is NOT_CONSTANT:
                 return NOT_CONSTANT
             try:
-                builder.put(key, value, False)  # noqa: FBT003 - none is optional here
+                put(made, key, value, False)  # noqa: FBT003 - none is optional here
             except EvaluationError:
                 return NOT_CONSTANT
-        return builder.made
+        return made
 
     def _conversion(self, node: ast.Call) -> Value:
         argument = self.value(node.arguments[0])

@@ -16,6 +16,7 @@ from webhook.cel.runtime.operators import no_such_overload
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.syntax import ast
 from webhook.cel.types.values import Value, from_key, go_type, to_key
+from webhook.records import Record
 
 if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
@@ -106,28 +107,23 @@ def emit_read(writer: Writer, cell: Operand) -> Operand:
 # -- called by the source
 
 
-class Lazy:
+class Lazy(Record):
     """A value that is computed on first use; a fold sets it anew.
 
     Args:
-        function: The generated function that computes it.
+        function: The generated function that computes it; None if the value is known.
         taken: Its arguments after the meter, the rest of the cost and the mark.
         value: The value, if it is known.
     """
 
-    __slots__ = ("_function", "_taken", "value")
-
-    def __init__(
-        self, function: Callable[..., tuple[int, int, Value]] | None, taken: tuple[Value, ...], value: Value = PENDING
-    ) -> None:
-        self._function = function
-        self._taken = taken
-        self.value = value
+    function: Callable[..., tuple[int, int, Value]] | None
+    taken: tuple[Value, ...]
+    value: Value = PENDING
 
     def force(self, meter: Meter, left: int, mark: int) -> tuple[int, int, Value]:
         """Computes the value: the rest of the cost, the next mark, the value or error."""
-        assert self._function is not None  # noqa: S101 - else the value is known
-        left, mark, self.value = self._function(meter, left, mark, *self._taken)
+        assert self.function is not None  # noqa: S101 - else the value is known
+        left, mark, self.value = self.function(meter, left, mark, *self.taken)
         return left, mark, self.value
 
 

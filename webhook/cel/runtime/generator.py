@@ -300,8 +300,8 @@ class Generator(Writer):
 
 
 _SPECIAL: Final[dict[str, Callable[[Generator, ast.Call], Operand]]] = {
-    "_&&_": partial(calls.emit_terms, stop=False),
-    "_||_": partial(calls.emit_terms, stop=True),
+    "_&&_": lambda writer, node: calls.emit_terms(writer, node.arguments, stop=False),
+    "_||_": lambda writer, node: calls.emit_terms(writer, node.arguments, stop=True),
     "_==_": calls.emit_equality,
     "_!=_": calls.emit_equality,
     "@in": calls.emit_membership,
@@ -358,9 +358,9 @@ _NAMED: Final[tuple[Any, ...]] = (
     *(CostLimitExceededError, EvaluationError, KeyError, getsizeof, Meter, caught, count_built, count_bytes, look),
     *(attributes.follow, attributes.goes_on, attributes.present, attributes.resolved_optional),
     *(attributes.resolved_presence, attributes.step, attributes.unbound),
-    *(aggregates.MapBuilder, aggregates.append, Optional, calls.afford),
+    *(aggregates.append, aggregates.put, Optional, calls.afford),
     *(folds.Lazy, folds.elements, folds.inserted),
-    *(calls.among, calls.member, calls.not_bool, calls.same, calls.undecided, stopped),
+    *(calls.among, calls.member, calls.not_bool, calls.same, stopped),
 )
 BUILTINS: Final[dict[str, object]] = {
     **{each.__name__: each for each in _NAMED},

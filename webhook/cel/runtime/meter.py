@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from webhook.budget import work
 from webhook.cel.errors import UNLIMITED, CostLimitExceededError, EvaluationError
+from webhook.records import Record, unset
 
 MAX_BYTES: Final = 64 << 20
 """The bytes of texts, lists and maps that evaluations sharing a meter may build; cel-go has no such bound."""
@@ -22,19 +23,16 @@ COST_OF_WORK: Final = 5
 TOO_DEEP: Final = "the values are nested too deeply"
 
 
-class Meter:
+class Meter(Record):
     """The limit of cost of each of some evaluations, with the cost and the memory of all together.
 
     Args:
         limit: The most that one evaluation may cost.
     """
 
-    __slots__ = ("bytes", "cost", "limit")
-
-    def __init__(self, limit: int = UNLIMITED) -> None:
-        self.limit = limit
-        self.cost = 0
-        self.bytes = MAX_BYTES
+    limit: int = UNLIMITED
+    cost: int = unset(0)
+    bytes: int = unset(MAX_BYTES)
 
 
 def look(meter: Meter, left: int, mark: int) -> int:

@@ -120,21 +120,16 @@ class TokenStream:
 
     def advance(self) -> int:
         """Takes the next token and gives its offset."""
-        at = self.at
+        offset = self._offsets[self.at]
         self._recovered = None
-        if self.kind != END:
-            self.at = at + 1
-            self.kind = self._kinds[at + 1]
-        return self._offsets[at]
+        self._step()
+        return offset
 
     def take(self) -> str:
         """Takes the next token and gives its text."""
-        at = self.at
-        self._recovered = None
-        if self.kind != END:
-            self.at = at + 1
-            self.kind = self._kinds[at + 1]
-        return self._texts[at]
+        text = self._texts[self.at]
+        self.advance()
+        return text
 
     def _step(self) -> None:
         if self.kind != END:
@@ -416,11 +411,9 @@ class _Parser(TokenStream):
                 self._relation_depth, self._calculation_depth = relations, calculations
                 node = self._terms(node, function, own_level)
             else:
-                offset = self.advance()
                 if own_level == RELATION:
                     self._relation_depth, self._calculation_depth = relations + 2, calculations
-                right = self._operation(own_level + 1)
-                node = self._raised(ast.Call(offset, function, [node, right]), node, right)
+                node = self._pair(node, function, own_level)
             found = OPERATORS.get(self.kind)
         self._relation_depth, self._calculation_depth = relations, calculations
         return node
@@ -433,6 +426,11 @@ class _Parser(TokenStream):
             self.advance()
             terms.append(self._operation(level + 1))
         return self._raised(ast.Call(offset, function, terms), *terms, by=0)
+
+    def _pair(self, left: Expression, function: str, level: int) -> Expression:
+        offset = self.advance()
+        right = self._operation(level + 1)
+        return self._raised(ast.Call(offset, function, [left, right]), left, right)
 
     def _operand(self) -> Expression:
         mark = self.kind
@@ -707,7 +705,7 @@ class _Parser(TokenStream):
 
 
 class _PlacingParser(_Parser):
-    """Notes where operands begin and end; nodes themselves do not tell, as parentheses leave no trace."""
+    """Notes where operands, and what methods are called on, begin and end: parentheses leave no trace in nodes."""
 
     def __init__(self, places: Places, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -734,3 +732,11 @@ class _PlacingParser(_Parser):
     def _terms(self, first: Expression, function: str, level: int) -> Expression:
         self._note(first)
         return super()._terms(first, function, level)
+
+    def _pair(self, left: Expression, function: str, level: int) -> Expression:
+        self._note(left)
+        return super()._pair(left, function, level)
+
+    def _dot(self, operand: Expression) -> Expression:
+        self._note(operand)
+        return super()._dot(operand)

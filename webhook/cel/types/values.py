@@ -151,17 +151,14 @@ TRUE_KEY: Final = BoolKey(True)  # noqa: FBT003 - the value itself
 FALSE_KEY: Final = BoolKey(False)  # noqa: FBT003 - the value itself
 
 
-def to_key(value: Value, *, strict: bool = False) -> Value:
+def to_key(value: Value) -> Value:
     """The Python key under which a map holds an entry with this CEL key.
-
-    Args:
-        strict: Whether fractions cannot be keys.
 
     Raises:
         EvaluationError: No map can have such a key.
     """
     cls = type(value)
-    if cls is str or cls is int or cls is UInt or (cls is float and not strict):
+    if cls is str or cls is int or cls is UInt or cls is float:
         return value
     if cls is bool:
         return TRUE_KEY if value else FALSE_KEY

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import islice, product, starmap
+from itertools import islice, permutations, product, starmap
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
@@ -30,7 +30,7 @@ from webhook.cel.syntax.ast import (
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.formats import near_semver, semver
-from webhook.formats.quantities import near_quantity, quantity
+from webhook.formats.quantities import decode_quantity, near_quantity, quantity
 from webhook.grouping import by_key
 from webhook.hints.selectors import COMMENTED, comments_in
 from webhook.objects import JSONObject, full_name_of
@@ -591,6 +591,7 @@ def check_policies(
             *_constants(policy),
             *_malformed(policy),
             *_ordered_texts(policy),
+            *_unwritten_amounts(policy, policies.kinds),
             *_messages(policy),
             *_comments(policy),
             *unused,
@@ -701,18 +702,33 @@ def _malformed(policy: Policy) -> Iterator[Problem]:
 
 
 _ORDERS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
+_AMOUNTS: Final = frozenset({"capacity", "hard", "limits", "requests"})
+"""The fields that hold amounts by resource."""
 
 
 def _ordered_texts(policy: Policy) -> Iterator[Problem]:
     """Find amounts and versions that are compared as texts, which are ordered by their letters."""
-    for stated, side in (
-        (stated, side) for stated, call in _calls(policy) if call.function in _ORDERS for side in call.arguments
-    ):
+    orders = ((stated, call) for stated, call in _calls(policy) if call.function in _ORDERS)
+    for stated, side in ((stated, side) for stated, call in orders for side in call.arguments):
         written = side.value if isinstance(side, Literal) and isinstance(side.value, str) else ""
         if written[:1].isdigit() and not (quantity(written, 0) and semver(written, 0)):
             message = f'{quoted(written)} is text, and texts are ordered by their letters: "1000" is less than "550"'
             hint = "make amounts of both sides by quantity(…), versions by semver(…), and compare them by compareTo"
             yield warning("order-of-texts", stated.path, message, hint, stated.start + side.offset)
+
+
+def _unwritten_amounts(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
+    """Find amounts of Kubernetes' own kinds that are compared with what the API server never writes."""
+    is_own = all(map(kinds.has_group, {group for rule in policy.match.rules for group in rule.groups}))
+    for stated, call in _calls(policy) if is_own else ():
+        for side, other in permutations(call.arguments) if call.function in _COMPARISONS else ():
+            around = (step := step_of(other)) and step_of(step[0])
+            if around and around[1] in _AMOUNTS and isinstance(side, Literal) and type(side.value) in {str, int}:
+                with suppress(ValueError):
+                    if (meant := str(decode_quantity(side.value))) != side.value:
+                        message = f'this is never equal: the API server writes the amount as the text "{meant}"'
+                        hint = f'did you mean "{meant}"?'
+                        yield warning("impossible-value", stated.path, message, hint, stated.start + side.offset)
 
 
 def _messages(policy: Policy) -> list[Problem]:

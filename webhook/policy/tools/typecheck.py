@@ -221,14 +221,17 @@ def _is_comparison_with_null(issue: Issue) -> bool:
     return function in _EQUALITY and types.NULL in signature.arguments
 
 
-def _reached(stated: StatedExpression, environment: Environment, kind: GroupVersionKind) -> tuple[CompileError, Type]:
+def _reached(
+    root: Expression, text: str, environment: Environment, kind: GroupVersionKind
+) -> tuple[CompileError, Type]:
     """Check the parts of an expression that are evaluated for a kind, as it may ask for the kind first.
+
+    Args:
+        root: The expression, which was checked as a whole.
 
     Returns:
         Their errors, if any, and the type of the value, if there are none.
     """
-    root = environment.parse(stated.text)
-    Checker(environment, Issues(stated.text), current()).check(root)
     with_items = set[Expression]()  # the parts that read the items of a list or map: they cannot be evaluated alone
     for node in within(root):
         if isinstance(node, Comprehension):
@@ -241,9 +244,9 @@ def _reached(stated: StatedExpression, environment: Environment, kind: GroupVers
         elif (value := _value_for(operands[0], environment, kind)) is not None:
             side = Shared(node.offset, operands[1 if value else 2])
             node.arguments = [operands[0], side, side]
-    issues = Issues(stated.text)
+    issues = Issues(text)
     Checker(environment, issues, current()).check(root)
-    return CompileError(stated.text, [*dict.fromkeys(issues.found)]), types.DYN if issues.found else root.type
+    return CompileError(text, [*dict.fromkeys(issues.found)]), types.DYN if issues.found else root.type
 
 
 def _value_for(node: Expression, environment: Environment, kind: GroupVersionKind) -> bool | None:
@@ -284,16 +287,16 @@ def _errors(
     known: dict[str, Type] = {}
     for index, stated in enumerate(chain(policy.variables, _expressions(policy))):
         type_: Type = types.DYN
-        try:
-            type_ = environment.check(stated.text).type
-        except CompileError as error:
-            reached = error
-            if not as_stated and isinstance(stated.compiled, CompiledExpression):
-                with suppress(BudgetExceededError, RecursionError, CompileError):  # nested too deeply
-                    reached, type_ = _reached(stated, environment, kind)
-            yield stated, error, reached, environment
-        except BudgetExceededError:
-            pass  # compiling the policy reports this
+        with suppress(BudgetExceededError, RecursionError):  # compiling the policy reports this
+            try:
+                root = environment.parse(stated.text)
+                type_ = environment.typed(root, Issues(stated.text)).type
+            except CompileError as error:
+                reached = error
+                if not as_stated and isinstance(stated.compiled, CompiledExpression):  # then its syntax is right
+                    with suppress(BudgetExceededError, RecursionError):  # nested too deeply
+                        reached, type_ = _reached(root, stated.text, environment, kind)
+                yield stated, error, reached, environment
         if index < len(policy.variables):
             known[stated.name] = of_variable(type_)
             environment = with_variables(typed, dict(known))
