@@ -529,6 +529,10 @@ def judged(
         cluster = read_cluster(
             arguments.cluster, first, kinds, quiet=arguments.quiet, is_whole=with_policies, tell=tell
         )
+        if versions == [None] and (nodes := cluster.all("Node")):
+            from webhook.simulation import release_in  # most clusters of manifests have no nodes
+
+            versions = [release_in(nodes)]
         served = served_by(cluster)  # what is stated has precedence
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
     old = _old_state(arguments, manifests, versions[0], first, tell)
