@@ -156,6 +156,14 @@ def test_a_malformed_profile_is_refused(profile: Any, message: str) -> None:
         read_profile(profile)
 
 
+def test_mistakes_far_down_in_a_schema_are_found() -> None:
+    schema: Any = {"pattern": 3}
+    for _ in range(97):  # deeper than parameters are looked at
+        schema = {"properties": {"a": schema}}
+    with pytest.raises(ProfileError, match=r"\.a\.pattern: 3 is not of type string"):
+        read_profile({"driver": "a", "parameters": {"schema": schema}})
+
+
 def test_a_profile_has_so_many_values() -> None:
     with pytest.raises(ProfileError, match="it has more than 50,000 values"):
         read_profile({"driver": "a", "parameters": {"schema": {"enum": [[0] * 300] * 300}}})
@@ -229,13 +237,14 @@ class TestOwnProfiles:
 
 def test_checks_that_take_too_much_work_end_and_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(references, "_CHECKED", 1000)
-    schema = {"properties": {"a": {"items": {"allOf": [{"enum": list(range(-50, 0))}] * 100}}}}
     config = {"opaque": {"driver": "gpu.example.org", "parameters": {"a": [-1] * 1000}}}
     asked = {"name": "a", "exactly": {"deviceClassName": "gpu.example.org"}}
     made = claim(asked, config=[config, config])
-    done = judged({"driver": "gpu.example.org", "parameters": {"schema": schema}}, made)
-    assert done.code == 0
-    assert done.out.count("parameters: not checked: the profiles' schemas take more work than draguard allows") == 2
+    for combined in ({"allOf": [{"enum": list(range(-50, 0))}] * 100}, {"anyOf": [{"type": "string"}] * 100}):
+        schema = {"properties": {"a": {"items": combined}}}
+        done = judged({"driver": "gpu.example.org", "parameters": {"schema": schema}}, made)
+        assert done.code == 0
+        assert done.out.count("parameters: not checked: the profiles' schemas take more work than draguard allows") == 2
 
 
 class TestCheck:

@@ -397,6 +397,7 @@ def test_a_message_that_is_written_as_an_expression_is_found(message: str, *, is
     assert [rule for rule, _, _ in listed] == ["literal-message"] * is_found
 
 
+@pytest.mark.no_cover
 def test_messages_that_take_much_work_are_looked_at_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "DOCUMENT", 1_000_000)
     read = " || ".join(["object.metadata.labels.exists(x, x == 'a' + 'b')"] * 190)
@@ -417,6 +418,7 @@ def test_a_misspelt_field_of_what_is_chosen_by_the_kind_is_suggested() -> None:
     assert (problem.rule, problem.hint) == ("type-check", 'did you mean "hostNetwork"?')
 
 
+@pytest.mark.no_cover
 def test_fields_that_no_version_has_are_found_if_there_is_work_left(monkeypatch: pytest.MonkeyPatch) -> None:
     expression = " || ".join([*["object.kind == 'Pod'"] * 100, "has(object.spec.foo)"])
     for units in range(1_000, 15_000, 500):
@@ -426,6 +428,7 @@ def test_fields_that_no_version_has_are_found_if_there_is_work_left(monkeypatch:
     assert rules == ["mistyped"]
 
 
+@pytest.mark.no_cover
 def test_asking_for_the_kind_takes_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     items = list(range(40))
     expression = f"{items}.all(x, {items}.all(y, x + y >= 0 || object.kind == 'a')) && object.spec.replicas < 3"

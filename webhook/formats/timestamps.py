@@ -24,8 +24,8 @@ _ZONE_SAMPLE = "Z07:00"
 _ZONE = Pattern(r"([\x00-\x7f])([0-9]{2}):(..)", re.DOTALL)
 _LONGEST_ZONE_HOUR, _LONGEST_ZONE_MINUTE = 24, 60
 
-_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
-"""The calendar repeats itself after so many years, which have so many days."""
+CYCLE_YEARS, CYCLE_DAYS = 400, 146_097
+"""The Gregorian calendar repeats itself after so many years, which have so many days."""
 _NANOSECONDS = 10**9
 _ESCAPES = {
     **{byte: f"\\x{byte:02x}" for byte in (*range(0x20), *range(0x80, 0x100))},
@@ -81,10 +81,10 @@ def parse_with_zone(value: str) -> tuple[int, int]:
         raise _out_of_line(value, f"extra text: {_quoted(rest)}")
     year, month, day, hour, minute, second = numbers
     try:
-        days = date(year or _CYCLE_YEARS, month, day).toordinal() - 1  # Python has no year 0
+        days = date(year or CYCLE_YEARS, month, day).toordinal() - 1  # Python has no year 0
     except ValueError:
         raise _out_of_line(value, "day out of range") from None
-    days -= 0 if year else _CYCLE_DAYS
+    days -= 0 if year else CYCLE_DAYS
     return (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * _NANOSECONDS + nanosecond, offset
 
 

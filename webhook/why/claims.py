@@ -8,7 +8,6 @@ from typing import Final
 from webhook.api.dra.resourceclaim import admin_label
 from webhook.api.templates import source
 from webhook.engine.manifests import review
-from webhook.hints.names import listed
 from webhook.inventory import controller_of, has_ended
 from webhook.inventory.claims import (
     CLAIM_NAME,
@@ -25,7 +24,6 @@ from webhook.inventory.podgroups import group_of
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
 from webhook.scan.claims import fault_of
-from webhook.spelling import did_you_mean, nearest
 from webhook.why import drivers
 from webhook.why.containers import brief
 from webhook.why.scene import Cause, Ref, Scene, ref_of
@@ -65,18 +63,18 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
         group = scene.inventory.find("PodGroup", group_of(pod)[1], namespace)
         is_of_group = any(text(each, "name") == name for each in items(group, "spec", "resourceClaims"))
         if scene.inventory.find(_TEMPLATE, template, namespace) is None and not is_of_group:
-            state, meant = _absent(scene, ref := Ref(_TEMPLATE, template, namespace))
-            yield Cause(f"claim {name} not created: {ref} {state}", [ref, meant], stage=NOT_CREATED)
+            said, meant = _absent(scene, pod, entry, Ref(_TEMPLATE, template, namespace))
+            yield Cause(f"claim {name} not created: {said}", meant, stage=NOT_CREATED)
         return
     claim_name = text(made, "resourceClaimName") if template else stated
     if not claim_name:
         return
     claim, ref = scene.inventory.find(_CLAIM, claim_name, namespace), Ref(_CLAIM, claim_name, namespace)
     if claim is None:
-        state, meant = _absent(scene, ref)
+        said, meant = _absent(scene, pod, entry, ref)
         stale = " (the scheduler's last words are older than that)" if condition_of(pod, "PodScheduled") else ""
         if not template or scene.inventory.exists(*ref):
-            yield Cause(f"{ref} {state}{stale}", [ref, meant])
+            yield Cause(f"{said}{stale}", meant)
             return
         unless = ", or ResourceClaims were not collected: --cluster has none"
         yield Cause(
@@ -89,24 +87,12 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
         yield being_deleted(scene, claim)
 
 
-def _absent(scene: Scene, ref: Ref) -> tuple[str, list[Ref]]:
-    """Say that an object is not there, and name those that were probably meant; or that it cannot be decoded."""
-    if scene.inventory.exists(*ref):
-        return "cannot be decoded", []
-    spaces, known = scene.inventory.namesakes(*ref)
-    near, other = nearest(ref.name, known), _CLAIM if ref.kind == _TEMPLATE else _TEMPLATE
-    meant = [ref._replace(namespace=each) for each in spaces]
-    if near:
-        meant.append(ref._replace(name=near))
-    if spaces:
-        where = f"in namespace {listed(sorted(spaces))}"
-        return f"does not exist; there is one {where}, and a pod can use those of its own namespace only", meant
-    hint = did_you_mean(ref.name, known)
-    if not hint and scene.inventory.find(other, ref.name, ref.namespace) is not None:
-        hint = f"{other} {ref.name} does, which the pod has to name by another field"
-    if not hint and known:
-        hint = f"there {'is' if len(known) == 1 else 'are'} {listed(known)}"
-    return f"does not exist{hint and f'; {hint}'}", meant
+def _absent(scene: Scene, pod: JSONObject, entry: JSONObject, ref: Ref) -> tuple[str, list[Ref]]:
+    """Say that what an entry names is not there, or cannot be decoded, and name what was probably meant."""
+    rule = "template-not-found" if ref.kind == _TEMPLATE else "claim-not-found"
+    missing = (said for of, said in scene.places(rule, pod) if text(of, "name") == text(entry, "name"))
+    said = next(missing, f"{ref} cannot be decoded")
+    return said, [ref, *scene.mentioned(said, ref.namespace)]
 
 
 def being_deleted(scene: Scene, claim: JSONObject) -> Cause:

@@ -49,7 +49,7 @@ from webhook.simulation.cluster import (
 from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
 from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts, other_scheduler
 from webhook.simulation.workloads import priority
-from webhook.spelling import did_you_mean, either, nearest
+from webhook.spelling import did_you_mean, either
 from webhook.why import claims, drivers
 from webhook.why.containers import brief
 from webhook.why.scene import NAMED_MAX, About, Cause, Ref, Scene, about_taints, ref_of, refs_of, sorted_as
@@ -592,16 +592,12 @@ class _Pending:
                 yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], helps)
 
     def _missing_classes(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
-        known = [name for _, name in self.scene.inventory.names("DeviceClass")]
+        known = {name for _, name in self.scene.inventory.names("DeviceClass")}
         for claim in used:
-            for each in requests_of(claim) if not allocation_of(claim) else ():
-                if (name := each.class_name) not in known:
-                    near, written = nearest(name, known), self._source(claim)
-                    hint = f"did you mean {near}?" if near else f"classes here: {listed(known) or 'none'}"
-                    about = [Ref("DeviceClass", name), written, Ref("DeviceClass", near) if near else None]
-                    who = f"{written.kind} {written.name} names in request {each.name}"
-                    helps = tuple(filter(None, (self.scene.context.how_to_get(name),)))
-                    yield Cause(f"DeviceClass {name}, which {who}, does not exist; {hint}", about, helps)
+            written, names = self._source(claim), {each.class_name for each in requests_of(claim)} - known
+            for said in self.scene.rule("class-not-found", claim) if not allocation_of(claim) else ():
+                about = [*(Ref("DeviceClass", each) for each in sorted(names)), written]
+                yield Cause(f"{written.kind} {written.name}: {said}", [about, self.scene.mentioned(said, "")])
 
     def _source(self, claim: JSONObject) -> Ref:
         """Return the template that a claim was made from, or the claim itself."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook.budget import Budget
@@ -540,7 +539,6 @@ def _numbered(number: int) -> Type:
     return types.parameter(f"_var{number}")
 
 
-@lru_cache(maxsize=1024)
 def _rebuild(type_: Type, parameters: tuple[Type, ...]) -> Type:
     """The type with other parameters."""
     return Type(type_.kind, type_.name, parameters)

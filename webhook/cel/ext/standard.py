@@ -58,18 +58,18 @@ _int32: Final = partial(within, least=-(2**31), most=2**31 - 1)
 _uint32: Final = partial(within, least=0, most=2**32 - 1)
 
 
-def _json(value: Value) -> Value:
+def json_of(value: Value) -> Value:
     """A value as JSON: numbers are doubles, values without a JSON form are texts."""
     cls = type(value)
     if cls is int or cls is UInt:
         return float(value) if abs(value) <= _MAX_EXACT else str(int(value))
     if cls is list:
         work(1 + len(value))
-        return [_json(each) for each in value]
+        return [json_of(each) for each in value]
     if isinstance(value, dict):
         work(1 + len(value))
         keys = (str(each).lower() if type(each) is bool else str(each) for each in map(from_key, value))
-        return dict(zip(keys, map(_json, value.values()), strict=True))
+        return dict(zip(keys, map(json_of, value.values()), strict=True))
     if cls is bytes:
         return base64.b64encode(value).decode()
     if cls is Timestamp:
@@ -96,7 +96,7 @@ def _any(fields: _Fields) -> Value:
 
 
 def _value(fields: _Fields) -> Value:
-    return next((_json(value) for name, value in fields.items() if name != "null_value"), None)
+    return next((json_of(value) for name, value in fields.items() if name != "null_value"), None)
 
 
 def _message(name: str, type_: Type, fields: Mapping[str, Type], make: Callable[[_Fields], Value]) -> StructType:
@@ -127,8 +127,8 @@ WELL_KNOWN: Final = (
     _message("Timestamp", TIMESTAMP, _SPAN, lambda fields: Timestamp(_nanos(fields))),
     _message("Duration", DURATION, _SPAN, lambda fields: Duration(_nanos(fields))),
     _message("Value", DYN, _VALUE, _value),
-    _message("ListValue", LIST, {"values": LIST}, lambda fields: _json(fields.get("values", []))),
-    _message("Struct", _JSON_MAP, {"fields": _JSON_MAP}, lambda fields: _json(fields.get("fields", {}))),
+    _message("ListValue", LIST, {"values": LIST}, lambda fields: json_of(fields.get("values", []))),
+    _message("Struct", _JSON_MAP, {"fields": _JSON_MAP}, lambda fields: json_of(fields.get("fields", {}))),
     _message("Any", ANY, {"type_url": STRING, "value": BYTES}, _any),
     StructType(struct("google.protobuf.Empty"), {}),
     _wrapper("Bool", BOOL, zero=False),

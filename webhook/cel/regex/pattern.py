@@ -40,12 +40,10 @@ class Node(Record):
         height: The depth of nested parts, including itself.
         copies: The number of times that nested repetitions repeat the innermost part.
         weight: About the number of RE2's instructions for it.
-        fold: Whether a literal ignores case.
     """
 
     kind: int
     size: int = 1
-    fold: bool = False
     weight: int = 1
     height: int = 1
     copies: int = 1
@@ -102,9 +100,8 @@ class _Reader:
         self._at = 0
         self._branches: list[Node] = []
         self._parts: list[Node] = []
-        self._around: list[tuple[int, bool, list[Node], list[Node]]] = []
-        """Of each open group, its kind, and the state before it: whether case was ignored, the branches and parts."""
-        self._fold = False
+        self._around: list[tuple[int, list[Node], list[Node]]] = []
+        """Of each open group, its kind, and the branches and parts before it."""
         self._pieces: list[str] = []
         self._copied = 0
         self._ends_of_names = True
@@ -134,14 +131,11 @@ class _Reader:
         self._parts.append(node)
         self._check(node)
 
-    def _literal(self, *, fold: bool | None = None) -> None:
-        self._push(Node(LITERAL, fold=self._fold if fold is None else fold))
-
     def _merge(self) -> None:
         """Joins the two last literals, as no repetition can apply to the last one alone any more."""
         if len(self._parts) > 1:
             before, last = self._parts[-2:]
-            if last.kind == before.kind == LITERAL and last.fold == before.fold:
+            if last.kind == before.kind == LITERAL:
                 before.size += last.size
                 before.weight += last.weight
                 self._parts.pop()
@@ -179,7 +173,7 @@ class _Reader:
             branches.append(branch)
 
     def _open(self, kind: int) -> None:
-        self._around.append((kind, self._fold, self._branches, self._parts))
+        self._around.append((kind, self._branches, self._parts))
         self._branches, self._parts = [], []
 
     def _whole(self) -> Node:
@@ -191,7 +185,7 @@ class _Reader:
         part = self._whole()
         if not self._around:
             self._fail("unexpected )", 0)
-        kind, self._fold, self._branches, self._parts = self._around.pop()
+        kind, self._branches, self._parts = self._around.pop()
         if kind == CAPTURE:
             part = Node(OTHER, part.size + 2, weight=part.weight + 2, height=part.height + 1, copies=part.copies)
         self._push(part)
@@ -218,7 +212,7 @@ class _Reader:
             elif char in "^$":
                 self._push(Node(OTHER))
             else:
-                self._literal()
+                self._push(Node(LITERAL))
 
     def _repetition(self, start: int, repeated: int) -> bool:
         """Reads `*`, `+`, `?`, `{2}`, `{2,}` or `{2,3}`; any other brace is a literal."""
@@ -286,8 +280,6 @@ class _Reader:
         self._at = at + 1
         if text[at] == ":":
             self._open(OTHER)
-        if "i" in (off or "") or "i" in flags[1]:
-            self._fold = "i" not in (off or "")
 
     def _escape(self) -> None:
         text, start = self._text, self._at
@@ -299,7 +291,7 @@ class _Reader:
             quoted = text[start + 2 :] if end < 0 else text[start + 2 : end]
             self._at = len(text) if end < 0 else end + 2
             for _ in quoted:
-                self._literal()
+                self._push(Node(LITERAL))
         elif char and char in _EMPTY:
             self._at += 2
             self._push(Node(OTHER))
@@ -307,7 +299,7 @@ class _Reader:
             self._push(Node(CLASS, weight=weight))
         else:
             self._character()
-            self._literal()
+            self._push(Node(LITERAL))
 
     def _set(self, *, in_class: bool) -> int:
         r"""`\d`, `\pL` and similar sets of characters: the weight; 0 for anything else."""
@@ -374,27 +366,13 @@ class _Reader:
     def _class(self) -> None:
         text, start = self._text, self._at
         self._at += 1
-        negative = text.startswith("^", self._at)
-        self._at += negative
+        self._at += text.startswith("^", self._at)
         weight = 0
-        characters: set[int] | None = set()
         while not weight or not text.startswith("]", self._at):
             own = self._named_class() or (text.startswith("\\", self._at) and self._set(in_class=True))
-            if own:
-                characters = None
-                weight += own
-                continue
-            low, high = self._range(start)
-            weight += _CLASS_WEIGHT
-            if characters is not None:
-                characters = characters | {low, high} if high - low < 2 and len(characters) < 2 else None  # noqa: PLR2004 - a pair
+            weight += own or self._range(start)
         self._at += 1
-        one, *others = map(chr, characters) if characters and not negative else ("",)
-        is_pair = bool(others) and (one.lower() == others[0] or others[0].lower() == one)
-        if one and (is_pair or not others):
-            self._literal(fold=is_pair or (self._fold and one.lower() != one.upper()))
-        else:
-            self._push(Node(CLASS, weight=weight))
+        self._push(Node(CLASS, weight=weight))
 
     def _named_class(self) -> int:
         """`[:alpha:]`, within brackets: the weight; 0 for anything else."""
@@ -410,7 +388,8 @@ class _Reader:
         self._at = end + 2
         return _CLASS_WEIGHT
 
-    def _range(self, class_at: int) -> tuple[int, int]:
+    def _range(self, class_at: int) -> int:
+        """A character or a range of some, within brackets: the weight."""
         text, start = self._text, self._at
         low = high = self._class_character(class_at)
         if text.startswith("-", self._at) and self._at + 1 < len(text) and text[self._at + 1] != "]":
@@ -418,7 +397,7 @@ class _Reader:
             high = self._class_character(class_at)
             if high < low:
                 self._fail(_RANGE, start, self._at)
-        return low, high
+        return _CLASS_WEIGHT
 
     def _class_character(self, class_at: int) -> int:
         text = self._text

@@ -30,12 +30,9 @@ from webhook.cel.types.values import (
     within,
 )
 from webhook.escapes import GO_ESCAPES
-from webhook.formats.timestamps import parse_with_zone
+from webhook.formats.timestamps import CYCLE_DAYS, CYCLE_YEARS, parse_with_zone
 from webhook.patterns import Pattern
 
-_CYCLE_YEARS: Final = 400
-_CYCLE_DAYS: Final = 146_097
-"""The period of the Gregorian calendar, after which dates fall on the same days of the week again."""
 _SECOND_YEAR: Final = -62_104_060_800
 """The start of year 2, in seconds since 1970."""
 _LAST_YEAR: Final = 253_370_764_800
@@ -153,8 +150,8 @@ def _local(timestamp: Timestamp, zone: str) -> tuple[dt.datetime, int]:
             known = _zone(zone)
         except (KeyError, ValueError, OSError):  # no such zone is a KeyError
             raise EvaluationError(f"unknown time zone {zone}") from None
-    years = _CYCLE_YEARS if seconds < _SECOND_YEAR else -_CYCLE_YEARS if seconds >= _LAST_YEAR else 0
-    days, microseconds = years // _CYCLE_YEARS * _CYCLE_DAYS, timestamp.nanos % NANOS // 1000
+    years = CYCLE_YEARS if seconds < _SECOND_YEAR else -CYCLE_YEARS if seconds >= _LAST_YEAR else 0
+    days, microseconds = years // CYCLE_YEARS * CYCLE_DAYS, timestamp.nanos % NANOS // 1000
     moment = _epoch() + dt.timedelta(days, seconds, microseconds)
     return moment.astimezone(known), -years
 

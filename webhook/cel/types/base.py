@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from _thread import allocate_lock
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Final, Self
 from weakref import WeakValueDictionary
 
@@ -141,25 +140,21 @@ TYPE: Final = Type(Kind.TYPE, "type")
 UINT: Final = Type(Kind.UINT, "uint")
 
 
-@lru_cache(maxsize=1024)
 def list_of(element: Type) -> Type:
     """The type of lists whose elements are of the given type."""
     return Type(Kind.LIST, "list", (element,))
 
 
-@lru_cache(maxsize=1024)
 def map_of(key: Type, value: Type) -> Type:
     """The type of maps from the given key type to the given value type."""
     return Type(Kind.MAP, "map", (key, value))
 
 
-@lru_cache(maxsize=1024)
 def optional_of(value: Type) -> Type:
     """The type of optional values of the given type."""
     return Type(Kind.OPAQUE, OPTIONAL_NAME, (value,))
 
 
-@lru_cache(maxsize=1024)
 def type_of(type_: Type) -> Type:
     """The type of the given type's own value, `type(int)` for `int`."""
     return Type(Kind.TYPE, "type", (type_,))
@@ -180,7 +175,6 @@ def struct(name: str) -> Type:
     return Type(Kind.STRUCT, name)
 
 
-@lru_cache(maxsize=1024)
 def parameter(name: str) -> Type:
     """A type parameter of an overload: `list(A)` is `list_of(parameter("A"))`."""
     return Type(Kind.PARAMETER, name)

@@ -6,14 +6,14 @@ Follows apiserver ``pkg/cel/mutation/dynamic/objects.go`` and ``policy/mutating/
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
 from webhook.budget import work
-from webhook.cel.runtime.conversions import double_to_string, format_duration, format_timestamp
+from webhook.cel.ext.standard import json_of
+from webhook.cel.runtime.conversions import double_to_string, format_timestamp
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt, from_key
 from webhook.policy.change.decoding import DecodingError, MutationError
@@ -180,26 +180,17 @@ def _converted(value: Any, natives: Natives) -> Any:
 
 
 _NO_JSON: Final = "JSONPath valueExpression evaluated to a type that could not marshal to JSON: "
-_MAX_EXACT: Final = 2**53
-"""Larger whole numbers are strings in JSON, as protobuf writes them."""
 _PLAIN: Final = 1e21
 """Go writes smaller whole doubles without a point or an exponent."""
-_TEXTS: Final[Mapping[type, Callable[[Any], str]]] = {
-    bytes: lambda data: base64.b64encode(data).decode(),
-    Timestamp: format_timestamp,
-    Duration: format_duration,
-}
 
 
-def to_json(value: Any, natives: Natives) -> Any:  # noqa: PLR0911 - a return for each type
+def to_json(value: Any, natives: Natives) -> Any:
     """Return the value of a JSON Patch's operation as plain JSON.
 
     Raises:
         MutationError: The value has no form in JSON.
     """
     cls = type(value)
-    if cls is str or cls is bool or value is None:
-        return value
     if cls is Struct:
         return _proto(configuration_of(value, natives))
     if cls in _CONTAINERS:
@@ -207,16 +198,15 @@ def to_json(value: Any, natives: Natives) -> Any:  # noqa: PLR0911 - a return fo
         if cls is list:
             return [to_json(each, natives) for each in value]
         return {_json_key(key): to_json(each, natives) for key, each in value.items()}
-    if isinstance(value, float):
-        number = _finite(value, "Value")
-        return int(number) if number.is_integer() and abs(number) < _PLAIN else number
-    if isinstance(value, int):
-        return int(value) if abs(value) <= _MAX_EXACT else str(int(value))
-    if write := _TEXTS.get(cls):
-        return write(value)
     if isinstance(value, Optional) and value.present:
         return to_json(value.value, natives)
-    raise MutationError(f"{_NO_JSON}{_unconvertible(value)}")
+    made = json_of(value)
+    if type(made) is float:
+        number = _finite(made, "Value")
+        return int(number) if number.is_integer() and abs(number) < _PLAIN else number
+    if type(made) not in _PLAIN_TYPES and made is not None:
+        raise MutationError(f"{_NO_JSON}{_unconvertible(value)}")
+    return made
 
 
 def _unconvertible(value: Any) -> str:
@@ -240,7 +230,7 @@ def _proto(value: Any) -> Any:
     if not isinstance(value, Foreign):
         return value
     if isinstance(value.value, bytes):
-        return _TEXTS[bytes](value.value)
+        return json_of(value.value)
     if isinstance(value.value, UInt):
         return int(value.value)
     raise MutationError(f"{_NO_JSON}proto: invalid type: {go_type(value)}")
