@@ -344,16 +344,6 @@ def test_the_core_group_is_that_of_the_flag() -> None:
     assert not is_served("v1", release=Release(36), stated={"api/v1": False})
 
 
-def test_the_nodes_of_a_cluster_tell_its_release(tmp_path: Path) -> None:
-    (path := tmp_path / "claim.yaml").write_text(CLAIM_V1)
-    node = "{apiVersion: v1, kind: Node, metadata: {name: a}, status: {nodeInfo: {kubeletVersion: v1.33.4}}}"
-    (cluster := tmp_path / "cluster.yaml").write_text(node)
-    command = ("validate", path, "--cluster", cluster, "--ignore", "class-not-found")
-    assert "(Kubernetes 1.33)" in draguard(*command).out
-    assert draguard(*command).code == 1  # it does not serve v1
-    assert "(Kubernetes 1.35)" in draguard(*command, "--kubernetes-version", "1.35").out
-
-
 def test_a_cluster_tells_what_it_serves(tmp_path: Path) -> None:
     def given(*names: str) -> Path:
         path = tmp_path / "cluster.yaml"

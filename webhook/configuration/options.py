@@ -244,9 +244,8 @@ def _choice(names: str, about: str, words: Sequence[str], default: str | None = 
 _KUBELETS: Final = f"(default: the newest kubelet version on the nodes, else 1.{DEFAULT})"
 RELEASE: Final = f"judge policies as this release does, such as 1.34 (default: 1.{DEFAULT})"
 RELEASES: Final = _release(
-    "judge as this release does, such as 1.30 (default: the newest kubelet version on the nodes of --cluster, else "
-    f"1.{DEFAULT}, or the newest release that serves the object's version; a pod is judged by the release of the "
-    "claims in its file, or else in its directory)",
+    f"judge as this release does, such as 1.30 (default: 1.{DEFAULT}, or the newest release that serves the object's "
+    "version; a pod is judged by the release of the claims in its file, or else in its directory)",
     many=True,
     then=": a table shows which release reports what",
 )

@@ -98,10 +98,8 @@ def comparison_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] 
     for variable in policy.composed.values():  # each can use those before it
         if isinstance(variable.compiled, CompiledExpression):
             aliases[f"variables.{variable.name}"] = _resolved(_field(variable.compiled.checked.root), aliases)
-    for stated in policy.without_messages:
-        if not isinstance(stated.compiled, CompiledExpression):
-            continue
-        for field, constant in _compared(stated.compiled.checked.root, aliases):
+    for stated, call in _calls(policy):
+        for field, constant in _compared(call, aliases):
             if field == _USER:
                 if meant := _meant_account(constant.value, accounts):
                     message = f"no ServiceAccount in these manifests has the user name {quoted(constant.value)}"
@@ -157,18 +155,12 @@ def _resolved(field: str, aliases: Mapping[str, str]) -> str:
     return ".".join([aliases.get(holder, holder), *steps[2:]])
 
 
-def _compared(root: Expression, aliases: Mapping[str, str]) -> list[tuple[str, Literal]]:
-    """Return the fields that an expression compares with texts, and these texts, in their order in the expression."""
-    found = [
-        (field, constant)
-        for call in within(root)
-        if isinstance(call, Call) and call.target is None
-        for side, constants in _sides(call)
-        if (field := _resolved(_field(side), aliases)) in _PARTS or field == _USER
-        for constant in constants
-        if isinstance(constant, Literal) and isinstance(constant.value, str) and constant.value
-    ]
-    return sorted(found, key=lambda each: each[1].offset)
+def _compared(call: Call, aliases: Mapping[str, str]) -> Iterator[tuple[str, Literal]]:
+    """Yield the fields that a call compares with texts, and these texts."""
+    for side, constants in _sides(call):
+        if (field := _resolved(_field(side), aliases)) in _PARTS or field == _USER:
+            texts = (each for each in constants if isinstance(each, Literal))
+            yield from ((field, each) for each in texts if isinstance(each.value, str) and each.value)
 
 
 def _sides(call: Call) -> Iterator[tuple[Expression, Iterable[Expression]]]:
