@@ -140,11 +140,9 @@ class Round:
     def is_reservable(self) -> bool:
         """Whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
         release, timestamp = self.cluster.settings.release, self.cluster.timestamp
-        return not any(
-            binding.refusal(use.claim, use.consumer, release, timestamp)
-            for use in self.needs.uses
-            if allocation_of(use.claim) and not use.consumer.has(use.claim)
-        )
+        uses = (self.needs.uses[index] for index, *_ in self._allocated)
+        unreserved = (use for use in uses if not use.consumer.has(use.claim))
+        return not any(binding.refusal(use.claim, use.consumer, release, timestamp) for use in unreserved)
 
     def filter(self, node: int) -> NodeVerdict:
         """Check whether a node accepts the pod."""
