@@ -383,7 +383,7 @@ def _pods(
 def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool) -> tuple[dict[int, JSONObject], bool]:
     """Schedule pods while there is time; return results by the pods' places, and whether draguard itself failed."""
     scheduler, pods, reported = ready.scheduler, ready.pods, frozenset(ready.reported)
-    tell = Annotated(scheduler, pods)
+    tell = Annotated(scheduler)
     cluster = Stored(inventory=scheduler.cluster.inventory, settings=scheduler.cluster.settings)
     places = {id(pod): index for index, pod in enumerate(pods)}
     found: dict[int, JSONObject] = {}
@@ -402,7 +402,7 @@ def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool)
                 try:
                     placement = scheduler.schedule(pods[index])
                     if index not in reported:
-                        tell.gangs.lost(placement)
+                        scheduler.lost(placement)
                         continue
                     for each, answer in tell.each(placement):
                         found[places[id(each.pod)]] = answer
