@@ -227,6 +227,13 @@ def meant(name: str, known: Collection[str]) -> str:
     return nearest(name, known)
 
 
+def _is_among(value: Any, values: Collection[Any]) -> bool:
+    """Tell whether a value is one of some; 0 is not false, nor 1 true."""
+    return value in values and any(
+        each == value and isinstance(each, bool) == isinstance(value, bool) for each in values
+    )
+
+
 def _size_beyond(limit: Any, value: Any, *, is_most: bool) -> str:
     """Say that a value has more parts than it may, or fewer; empty if it has as many as it may, or no parts at all."""
     parts = next((noun for type_, noun in _PARTS_OF.items() if isinstance(value, type_)), "")
@@ -293,7 +300,9 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
 }
 _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     "enum": lambda values, value: (
-        "" if value in values else f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"
+        ""
+        if _is_among(value, values)
+        else f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"
     ),
     "minimum": lambda limit, value: (
         f"{shown(value)} is less than {limit}" if isinstance(value, int | float) and value < limit else ""
