@@ -81,13 +81,13 @@ class TestProgress:
     def test_it_is_shown_once_work_takes_long_and_is_gone_in_the_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(progress, "PATIENCE", 0.0)
         terminal = Terminal()
-        assert list(progress.with_progress(range(3), terminal)) == [0, 1, 2]
+        assert list(progress.with_progress(range(3), terminal, quiet=False)) == [0, 1, 2]
         assert terminal.getvalue().startswith("\r\x1b[K1 documents")
         assert terminal.getvalue().endswith("\r\x1b[K")
 
     def test_it_does_not_flicker_while_work_is_quick(self) -> None:
         terminal = Terminal()
-        assert list(progress.with_progress(range(3), terminal)) == [0, 1, 2]
+        assert list(progress.with_progress(range(3), terminal, quiet=False)) == [0, 1, 2]
         assert terminal.getvalue() == ""
 
     @each_row(("options", "shown"), ([], True), (["--quiet"], False))

@@ -195,6 +195,13 @@ class TestDecoding:
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
         assert {each.rule for each in judge(pod, beyond_decoding=True)} == {*rules}
 
+    def test_so_is_what_is_below_a_misspelt_name_with_other_misspelt_names(self) -> None:
+        found = judge(claim({"name": "gpu", "exactyl": {"deviceClas": "a", "count": -1}}), beyond_decoding=True)
+        assert [(each.rule, each.field) for each in found] == [
+            ("unknown-field", "spec.devices.requests[0].exactyl"),
+            ("count-for-mode", "spec.devices.requests[0].exactly.count"),
+        ]
+
     def test_updates_are_checked_too_but_not_what_no_rule_reads(self) -> None:
         old = claim({"name": "gpu", "exactly": {"deviceClassName": "a", "count": 1}})
         new = claim({"name": "gpu", "exactly": {"deviceClasName": "b", "count": "2"}})

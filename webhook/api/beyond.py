@@ -81,8 +81,9 @@ def _corrected(
         elif opaque_part(struct, misfit.path) is None:
             doubtful.add(Path(misfit.path[:-1]))
     found, problems = _walked(struct, obj, old)
-    parts = {part for misfit in found if (part := opaque_part(struct, misfit.path))}
-    for part in parts:  # no rule reads it; an update leaves it as it was
+    doubtful |= {Path(misfit.path[:-1]) for misfit in found if misfit.rule == UNKNOWN_FIELD}
+    parts = {part for misfit in found if (part := _left_out(struct, misfit))}
+    for part in parts:  # an update leaves it as it was
         around, name = value_at(obj, part[:-1]), part[-1]
         stored = value_at(old, part[:-1]) if old is not None else None
         if isinstance(stored, dict) and name in stored:
@@ -92,6 +93,12 @@ def _corrected(
     if parts:
         found, problems = _walked(struct, obj, old)
     return obj, found, problems, written, doubtful
+
+
+def _left_out(struct: CompiledStruct, misfit: Misfit) -> Path | None:
+    """Return the part that no rule reads: one that is not judged, or an unknown field below a corrected name."""
+    part = opaque_part(struct, misfit.path)
+    return misfit.path if part is None and misfit.rule == UNKNOWN_FIELD else part
 
 
 def _nested(struct: CompiledStruct, path: Path, obj: object, around: dict[str, Any], value: Any) -> Path | None:

@@ -106,7 +106,7 @@ def cluster_documents(
     wanted = ObjectFilter(kinds, None if is_whole else reader())
     selection = Selection(allow_empty=True, some_files=True, git=False, stored=wanted)
     documents = with_manifests(read(paths, selection=selection), paths)
-    for document in readable(documents if quiet else with_progress(documents, sys.stderr), report.findings):
+    for document in readable(with_progress(documents, sys.stderr, quiet=quiet), report.findings):
         if isinstance(document.data, dict) and document.data.get("kind") in kinds:
             yield document
     if selection.left_out and tell:

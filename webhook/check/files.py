@@ -117,9 +117,8 @@ class Manifests:
             return self._waiting
         options = self.options(kubernetes)
         self.selection.restart()
-        documents: Iterable[Piece] = read(self.paths, self.stdin, self.selection, options)
-        if not self._arguments.quiet:
-            documents = with_progress(documents, sys.stderr)
+        every = read(self.paths, self.stdin, self.selection, options)
+        documents = with_progress(every, sys.stderr, quiet=self._arguments.quiet)
         if again and not self._rendered:
             documents = self._waiting = list(documents)
         return documents
@@ -531,6 +530,12 @@ def judged(
         )
         served = served_by(cluster)  # what is stated has precedence
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
+        if versions == [None] and (nodes := cluster.all("Node")):
+            from webhook.simulation.cluster import release_in  # few clusters are given
+
+            if (found := release_of(release_in(nodes))) != DEFAULT:
+                message = f"note: judged as Kubernetes 1.{DEFAULT}, but the nodes of the cluster run 1.{found}"
+                first.remarks.append(f"{message}: --kubernetes-version 1.{found} judges as that cluster does")
     old = _old_state(arguments, manifests, versions[0], first, tell)
     states: list[list[Piece]] = []
     unlooked = Unlooked()

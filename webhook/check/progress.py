@@ -43,8 +43,12 @@ def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Ca
             terminal.flush()
 
 
-def with_progress(documents: Iterable[_T], terminal: TextIO) -> Iterator[_T]:
-    """Pass documents on, and once this takes long, show their number on a terminal."""
+def with_progress(documents: Iterable[_T], terminal: TextIO, *, quiet: bool) -> Iterable[_T]:
+    """Return documents that show their number on a terminal, once it takes long to pass them on."""
+    return documents if quiet or not terminal.isatty() else _counted(documents, terminal)
+
+
+def _counted(documents: Iterable[_T], terminal: TextIO) -> Iterator[_T]:
     with counting("documents", terminal) as show:
         for number, document in enumerate(documents, 1):
             yield document

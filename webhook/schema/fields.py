@@ -71,6 +71,7 @@ from webhook.schema.declarations import (
 )
 from webhook.schema.decoding import (
     EMBEDDED_SINCE,
+    GATE_OFF,
     UNKNOWN_FIELD,
     WRITE_MAP,
     Misfit,
@@ -469,8 +470,8 @@ class CompiledStruct:
         for name, findings in found:
             if in_field := [each for each in findings if not isinstance(each, Misfit)]:
                 problems[name] = in_field
-        is_refused = bool(misfits) and refuses(misfits)
-        of_rules = NOTHING if self._several is None or is_refused else self._several(value, problems)
+        is_decoded = all(each.rule == GATE_OFF for each in misfits)
+        of_rules = self._several(value, problems) if is_decoded and self._several else NOTHING
         in_fields = [each for name in (*self.fields, *self.opaque) for each in problems.get(name, ())]
         return [*misfits, *merged(in_fields, of_rules, self)]
 
