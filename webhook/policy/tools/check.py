@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import islice, permutations, product, starmap
+from itertools import islice, permutations, product
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
@@ -478,32 +478,15 @@ def _namespaced_params(policies: PolicySet) -> Iterator[PolicyFinding]:
 
 
 def _unmatched_bindings(policies: PolicySet) -> Iterator[PolicyFinding]:
-    """Find rules of bindings for requests that the policy does not match."""
+    """Find bindings for resources that their policy does not name, if both name some without wildcards."""
+    path = Path(("spec", "matchResources", "resourceRules"))
     for hook in (*policies.validating, *policies.mutating):
-        matched = hook.policy.match.rules
-        for binding in hook.bindings if matched else ():
-            for index, rule in enumerate(binding.match.rules if binding.match else ()):
-                if not any(_overlap(rule, each) for each in matched):
-                    message = f"no rule of {hook.policy.kind} {quoted(hook.policy.name)} matches any of these requests"
-                    path, hint = (
-                        _NARROWED / index,
-                        "a binding narrows its policy: list what the policy's rules match, too",
-                    )
-                    yield PolicyFinding(binding.given, warning("unmatched-rule", path, message, hint))
-
-
-_NARROWED: Final = Path(("spec", "matchResources", "resourceRules"))
-
-
-def _overlap(one: ResourceRule, other: ResourceRule) -> bool:
-    """Tell whether there are requests that two rules match, whatever their versions and scopes are."""
-
-    def alike(left: str, right: str) -> bool:
-        return left == right or _ALL in {left, right}
-
-    stated = (one.operations, other.operations), (one.groups, other.groups)
-    named = product(one.resources, other.resources)
-    return all(any(starmap(alike, product(*each))) for each in stated) and any(all(map(alike, *each)) for each in named)
+        for binding in hook.bindings:
+            named, matched = binding.match and binding.match.named, hook.policy.match.named
+            if named and matched and named.isdisjoint(matched):
+                message = f"no rule of {hook.policy.kind} {quoted(hook.policy.name)} names any of these resources"
+                hint = "a binding narrows its policy: name resources that the policy names, too"
+                yield PolicyFinding(binding.given, warning("unmatched-rule", path, message, hint))
 
 
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
@@ -715,7 +698,9 @@ def _unwritten_amounts(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     for stated, call in _calls(policy) if is_own else ():
         for side, other in permutations(call.arguments) if call.function in _COMPARISONS else ():
             around = (step := step_of(other)) and step_of(step[0])
-            if around and around[1] in _AMOUNTS and isinstance(side, Literal) and type(side.value) in {str, int}:
+            if not around or around[1] not in _AMOUNTS or _field(other).startswith(("params.", "variables.")):
+                continue
+            if isinstance(side, Literal) and type(side.value) in {str, int}:
                 with suppress(ValueError):
                     if (meant := str(decode_quantity(side.value))) != side.value:
                         message = f'this is never equal: the API server writes the amount as the text "{meant}"'
