@@ -336,7 +336,7 @@ def is_claim(obj: JSONObject) -> bool:
 
 def devices_path(claim: JSONObject) -> tuple[str, ...]:
     """Return the path of the devices that a claim or template requests, or that a class selects."""
-    return _PATHS.get(text(claim, "kind"), ("spec", "devices"))
+    return _PATHS.get(str(claim.get("kind")), ("spec", "devices"))
 
 
 _PATHS: Final[Mapping[str, tuple[str, ...]]] = {
