@@ -15,6 +15,8 @@ from webhook.cli import main
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = Path(sys.executable).with_name("draguard")
+NOT_COPIED = (".git", ".venv", ".*cache", ".hypothesis", "*.pyc.*")
+"""What a copy of the project does without: much of it comes and goes while tests run."""
 
 
 class Done(NamedTuple):

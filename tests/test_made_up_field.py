@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.command import ROOT
+from tests.command import NOT_COPIED, ROOT
 from tests.policy.examples import CLAIM, evaluate, mutating, of, rule
 from tests.rows import each_row
 from tests.structured import changed, claim
@@ -28,7 +28,7 @@ from webhook.api.conversion import convert, to_v1, with_defaults
 from webhook.explain.query import explain
 from webhook.policy.tools.check import check_policies
 from webhook.policy.load import load
-from tests.command import ROOT
+from tests.command import NOT_COPIED, ROOT
 from tests.policy.examples import evaluate
 
 def claim(**fields):
@@ -138,8 +138,8 @@ def test_without_the_line_a_policy_leaves_the_field_alone(version: str, failure_
 
 
 QUICK = "not slow and not process and not tools"
-SUBJECTS = ("api", "chart", "explain", "fast", "migration", "schema", "test_*.py")
-"""The tests that read types and rules."""
+SUBJECTS = ("api", "chart", "explain", "fast", "migration", "schema", "test_[!c]*.py", "test_cases.py")
+"""The tests that read types and rules, but for recordings of older releases."""
 CLASS = 'class ExactDeviceRequest(Detailed, Administering, Wanted):\n    """A request for devices of one class."""\n'
 GATES = "GATES: Mapping[str, Mapping[int, Stage | None]] = {\n"
 
@@ -166,7 +166,7 @@ def test_a_field_with_its_gate_and_a_rule_need_nothing_else(tmp_path: Path) -> N
         done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-10_000:]
 
-    shutil.copytree(ROOT, tmp_path, ignore=shutil.ignore_patterns(".git", ".venv", ".*cache"), dirs_exist_ok=True)
+    shutil.copytree(ROOT, tmp_path, ignore=shutil.ignore_patterns(*NOT_COPIED), dirs_exist_ok=True)
     field, gate, rows, check, example = steps()
     put_behind(tmp_path / "webhook/api/dra/devicerequest.py", CLASS, f"\n    {field}\n\n{check}")
     put_behind(tmp_path / "webhook/api/gates.py", GATES, f"    {gate}")

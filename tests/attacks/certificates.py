@@ -17,14 +17,14 @@ from tests.cluster.replicas import NAME, SECRET, bundles, held, managed
 
 REPLICAS = 2
 PATIENCE = 30.0
-ROUND = 2.0
+ROUND = 1.0
 """Seconds in which replicas look at the Secret four times."""
 _QUICK = """
 import sys
 from webhook.cli import main
 from webhook.cluster import manager
 from webhook.server import serving
-manager.LOOK_SECONDS, serving._LOOK = 0.5, 0.1  # a tenth, for tests to wait less
+manager.LOOK_SECONDS, serving._LOOK = 0.25, 0.05  # a twentieth, for tests to wait less
 sys.exit(main())
 """
 

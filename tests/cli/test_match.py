@@ -81,9 +81,12 @@ class TestMatch:
         made = _slice(0)
         for one in made["spec"]["devices"]:
             one["attributes"] = {"model": {"string": "a"}, "gpu.example.com/model": {"string": "b"}}
-        done = matched("true", made)
-        assert done.err.count("note: gpu.example.com/model is the same as model") == 1
-        assert done.code == 0
+        same = 'gpu.example.com/model: it is the same attribute as "model", which has another value: the scheduler'
+        for release, taken in (("1.37", "either"), ("1.38", "this one")):
+            asked = "match", "-e", "true", "--cluster", "-", "--kubernetes-version", release
+            done = draguard(*asked, stdin=json.dumps(made).encode())
+            assert done.err.count(f"{same} takes {taken}; match takes the last") == 1
+            assert done.code == 0
 
     def test_fields_are_matched_without_those_that_the_api_server_drops(self) -> None:
         alternatives = [{"name": "large", "deviceClassName": "gone"}]

@@ -258,6 +258,7 @@ def test_the_items_of_a_list_are_not_searched_again_for_each_of_them(monkeypatch
     assert sum(len(each.args) > 1 for each in searched.call_args_list) == 1  # of the whole text
 
 
+@pytest.mark.no_cover
 def test_the_work_grows_with_placeholders_and_findings_and_not_with_their_product(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -202,6 +202,28 @@ def test_a_pod_without_the_name_of_a_node_is_left_alone(options: RewriteOptions,
     assert rewrite_manifest(pod(nodeName=node), options) is None
 
 
+@each_row("options", BY_HOSTNAME, BY_NAME)
+@each_row(
+    ("fields", "is_left"),
+    *(({name: "x"}, True) for name in ("affinity", "metadata", "nodeSelector", "resourceClaims")),
+    ({"affinity": {"nodeAffinity": {REQUIRED_TERMS: {"nodeSelectorTerms": [1]}}}}, True),
+    ({"metadata": {"ownerReferences": 1}}, True),
+    ({"nodeSelector": {HOSTNAME: 1}}, True),
+    ({"containers": "x"}, False),
+    ({"ofNewerReleases": "x"}, False),
+)
+def test_a_pod_is_left_alone_if_the_api_server_cannot_decode_what_is_read(
+    options: RewriteOptions, fields: dict[str, Any], is_left: bool
+) -> None:
+    given_pod = pod(**fields)
+    template = of("Deployment", version="apps/v1", spec={"template": given_pod, "replicas": "x"})
+    results = (
+        rewrite(given_pod, options, user=TENANT),
+        *(rewrite_manifest(each, options) for each in (given_pod, template)),
+    )
+    assert [each is None for each in results] == [is_left] * 3
+
+
 @each_row("claims", ..., None, [])
 def test_a_pod_without_claims_is_rewritten_only_on_request(claims: object) -> None:
     assert rewrite_manifest(pod(resourceClaims=claims), BY_HOSTNAME) is None

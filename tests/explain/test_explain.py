@@ -321,6 +321,7 @@ def test_the_speaker_decides(answer: str, by: list[str], says: str) -> None:
     out = explain_answer(answer)
     assert speakers(out) == by
     assert says in " ".join(out.split())
+    assert "unknown rule or kind" not in out
     if by != [COLUMN]:  # whose words stand alone, or in a table
         assert speakers(explain_answer(f'message: "{answer}"')) == by
 

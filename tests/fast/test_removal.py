@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import ROOT
+from tests.command import NOT_COPIED, ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]
 
@@ -16,8 +16,7 @@ KEPT = ("admission", "test_benchmarks.py")
 
 
 def test_without_the_package_all_tests_but_its_own_pass(tmp_path: Path) -> None:
-    ignored = shutil.ignore_patterns(".git", ".venv", ".*cache", "fast")
-    shutil.copytree(ROOT, tmp_path / "copy", ignore=ignored)
+    shutil.copytree(ROOT, tmp_path / "copy", ignore=shutil.ignore_patterns(*NOT_COPIED, "fast"))
     tests = [f"tests/{name}" for name in KEPT]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += ["-m", "not slow and not process and not tools", *tests]

@@ -28,10 +28,11 @@ from tests.simulation.clusters import (
 from tests.steps import counting
 from webhook import simulate
 from webhook.inventory import Inventory
-from webhook.inventory.claims import allocation_of
+from webhook.inventory.claims import POD, POD_GROUP, allocation_of, reserved_for
 from webhook.objects import JSONObject, name_of
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import Answers
+from webhook.simulation.binding import newest, written
 from webhook.simulation.scheduler import Verdicts, fit
 
 NODES = [node("a"), node("b")]
@@ -315,3 +316,32 @@ def test_what_differs_is_refused(change: JSONObject) -> None:
     (answer, *_) = pending()
     answer["why"]["nodes"][0]["requests"][0] |= change
     assert not CLOSED.is_valid([answer])
+
+
+@each_row(
+    "status",
+    {"conditions": [{"type": "Ready", "lastTransitionTime": "2026-01-01T00:00:09Z"}]},
+    {"containerStatuses": [{"state": {"running": {"startedAt": "2026-01-01T00:00:09Z"}}}]},
+    {"initContainerStatuses": [{"lastState": {"terminated": {"finishedAt": "2026-01-01T00:00:09Z"}}}]},
+)
+def test_what_happened_last_to_an_object_tells_the_time(status: JSONObject) -> None:
+    made = "2026-01-01T00:00:01Z"
+    old = {**pod("old"), "status": {"conditions": [{"type": "Other", "message": "2027-01-01T00:00:00Z"}]}}
+    objects = [{**each, "metadata": {**each["metadata"], "creationTimestamp": made}} for each in (old, pod("new"))]
+    assert written(newest(Inventory(objects))) == made
+    objects[1]["status"] = status
+    assert written(newest(Inventory(objects))) == "2026-01-01T00:00:09Z"
+
+
+def test_consumers_are_known_by_their_resource_and_its_group() -> None:
+    entries = [
+        {"resource": "pods", "name": "a", "uid": "1"},
+        {"resource": "podgroups", "apiGroup": "scheduling.k8s.io", "name": "b", "uid": "2"},
+        {"resource": "jobs", "apiGroup": "batch", "name": "c", "uid": "3"},
+    ]
+    found = reserved_for({"status": {"reservedFor": entries}})
+    assert [each.reference() for each in found] == entries
+    assert [each.resource for each in found] == [POD, POD_GROUP, "jobs.batch"]
+    assert list(map(str, found)) == ["pod a", "PodGroup b", "jobs.batch c"]
+    others = [{**each, "apiGroup": "example.com"} for each in entries]
+    assert not any(each.has({"status": {"reservedFor": others}}) for each in found)

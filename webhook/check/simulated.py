@@ -157,13 +157,14 @@ class _Given:
             MalformedError: It cannot be decoded.
         """
         obj = self._named(stored(obj, kubernetes=self._release, feature_gates=self._gates))
-        served = find(obj.get("apiVersion"), obj.get("kind"))
+        version, kind, name, namespace = obj.get("apiVersion"), text(obj, "kind"), name_of(obj), namespace_of(obj)
+        served = find(version, kind)
         has_namespace = served.type.namespaced if served else bool(text(obj, "metadata", "namespace"))
-        who = f"{text(obj, 'kind')} {full_name_of(obj) if has_namespace else name_of(obj)}"
-        key = (group_of(obj), text(obj, "kind"), namespace_of(obj), name_of(obj))
-        if name_of(obj) and (old := self._objects.get(key)) is not None:
+        who = f"{kind} {f'{namespace}/' * has_namespace}{name}"
+        key = group_of(obj), kind, namespace, name
+        if name and (old := self._objects.get(key)) is not None:
             refusal = ""
-            if obj != old and text(obj, "apiVersion") == text(old, "apiVersion"):
+            if obj != old and version == old.get("apiVersion"):
                 found = review(obj, old, kubernetes=self._release, feature_gates=self._gates).problems
                 refusal = next((f"{each.field}: {each.message}" for each in found if each.level == ERROR), "")
             if refusal:
@@ -183,7 +184,7 @@ class _Given:
         if made and is_suspended(obj):
             self.notes.append(f"{who} is suspended: its pods are simulated as if it were resumed")
         self._made[key] = made
-        if made or text(obj, "kind") in KINDS:
+        if made or kind in KINDS:
             self._objects[key] = obj
         for each in made:
             if (pod := sample(each)) is not None:
@@ -382,7 +383,7 @@ def _pods(
 def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool) -> tuple[dict[int, JSONObject], bool]:
     """Schedule pods while there is time; return results by the pods' places, and whether draguard itself failed."""
     scheduler, pods, reported = ready.scheduler, ready.pods, frozenset(ready.reported)
-    tell = Annotated(scheduler, pods)
+    tell = Annotated(scheduler)
     cluster = Stored(inventory=scheduler.cluster.inventory, settings=scheduler.cluster.settings)
     places = {id(pod): index for index, pod in enumerate(pods)}
     found: dict[int, JSONObject] = {}
@@ -401,7 +402,7 @@ def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool)
                 try:
                     placement = scheduler.schedule(pods[index])
                     if index not in reported:
-                        tell.gangs.lost(placement)
+                        scheduler.lost(placement)
                         continue
                     for each, answer in tell.each(placement):
                         found[places[id(each.pod)]] = answer

@@ -36,7 +36,8 @@ from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import requests_of
 from webhook.objects import JSONObject, items, name_of, namespace_of, text
 from webhook.problem import Path, invalid
-from webhook.references.slices import published_twice
+from webhook.references.lookup import every_rule
+from webhook.references.rules import Context
 from webhook.report.matched import Question, as_json, is_fine, results_as_text, title
 from webhook.report.model import Report
 from webhook.usage import UsageError
@@ -81,7 +82,7 @@ def run(arguments: Namespace) -> int:
         absent = sorted(named - {name for _, name in inventory.names("Node")})
         if absent:
             tell(f"note: {absent_nodes(absent)}")
-    tell(*_published_twice(slices))
+    tell(*_published_twice(slices, Context(inventory, settings.release, settings.gates)))
     about = {"file": "", "kind": "", "namespace": "", "name": "", "request": "", "deviceClass": ""}
     query = [
         Question({**about, "name": each}, Query((), [{"cel": {"expression": each}}])) for each in arguments.expression
@@ -89,20 +90,14 @@ def run(arguments: Namespace) -> int:
     return _match(arguments, [*query, *_requests(given, inventory)], fleet)
 
 
-def _published_twice(slices: Iterable[JSONObject]) -> list[str]:
+def _published_twice(slices: Iterable[JSONObject], context: Context) -> Iterable[str]:
     """Note the names that devices publish twice, so that selectors may see either value."""
-    found: dict[tuple[str, str], str] = {}
+    found: dict[str | int, str] = {}
     for each in slices:
-        driver = text(each, "spec", "driver")
-        for device in items(each, "spec", "devices"):
-            for holder in ("attributes", "capacity"):
-                for name in published_twice(device, driver, holder):
-                    found.setdefault((driver, name), text(device, "name"))
-    return [
-        f"note: {driver}/{name} is the same as {name}, and devices such as {device} have both with different values: "
-        "the scheduler takes either, and match the last"
-        for (driver, name), device in found.items()
-    ]
+        for problem in every_rule()["attribute-published-twice"].check(each, context):
+            about = f"note: ResourceSlice {name_of(each)}: {problem}; match takes the last"
+            found.setdefault(problem.path[-1], about)
+    return found.values()
 
 
 def refused(expression: str, fleet: Fleet) -> Iterator[Finding]:

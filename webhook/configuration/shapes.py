@@ -10,7 +10,7 @@ MAX_ITEMS: Final = 1000
 """The most items of a list, and keys of a map."""
 Shape = dict[str, Any]
 
-LABEL: Final[Shape] = {"type": "string"}
+LABEL: Final[Shape] = {"type": "string", "pattern": r"^$|\S"}
 """The value of a label, which may be empty."""
 FLAG: Final[Shape] = {"type": "boolean"}
 

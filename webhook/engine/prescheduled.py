@@ -15,24 +15,25 @@ believed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
 
 from webhook.api.templates import pod_template, source
 from webhook.formats import dns_subdomain, label_value
-from webhook.objects import JSONObject, items, mapping
+from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.patch import difference
 from webhook.problem import Key, Path, Problem, forbidden, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
-
-_T = TypeVar("_T")
+from webhook.schema.decoding import UNKNOWN_FIELD
 
 _RELEASE: Final = Release(36)  # the formats of names and label values are the same in every release
 _HOSTNAME: Final = "kubernetes.io/hostname"
 REQUIRED_TERMS: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 REQUIRED: Final = ("affinity", "nodeAffinity", REQUIRED_TERMS)
 _TERMS: Final = (*REQUIRED, "nodeSelectorTerms")
+_READ: Final = frozenset({"affinity", "annotations", "nodeName", "nodeSelector", "ownerReferences", "resourceClaims"})
+"""The fields of the spec and the metadata of a pod that the rewrite reads."""
 _MAX_TERMS: Final = 1_000
 """The maximum number of terms that get the node's name: a patch of 0.6 MiB; such a pod seldom has two terms."""
 
@@ -81,11 +82,8 @@ def rewrite(obj: object, options: RewriteOptions, *, user: object) -> Rewrite | 
     Returns:
         The change; or why the pod, which could never run, must be refused; or ``None`` if there is nothing to do.
     """
-    try:
-        node = _get(_get(_as(obj, dict), "spec", dict), "nodeName", str)
-        return None if not node or _is_own_node(user, node) else _rewrite(obj, options, ())
-    except _MisshapenError:
-        return None
+    is_own = _is_own_node(user, text(obj, "spec", "nodeName"))
+    return None if is_own or pod_template(obj) != () else _rewrite(obj, options, ())
 
 
 def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem | None:
@@ -95,11 +93,10 @@ def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem 
         As :func:`rewrite`, with paths from the top of ``obj``; ``None`` also for a kind without pod template, and for a
         pod that its annotations declare a kubelet's (a static pod or a mirror pod).
     """
-    at = pod_template(obj)
-    try:
-        return None if at is None or (not at and _is_of_kubelet(obj)) else _rewrite(obj, options, at)
-    except _MisshapenError:
+    template = pod_template(obj)
+    if template is None or (not template and _is_of_kubelet(obj)):
         return None
+    return _rewrite(obj, options, template)
 
 
 def rewritten(request: Mapping[str, Any], obj: Any, options: RewriteOptions) -> Rewrite | Problem | None:
@@ -129,31 +126,23 @@ def consequence(spec: JSONObject) -> str:
     return f"{_BYPASSES} only run if its claims are allocated already" if may_run else f"{_BYPASSES} never run"
 
 
-class _MisshapenError(ValueError):
-    """The API server refuses this object because of a value that the rewrite needs."""
-
-
-def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewrite | Problem | None:
-    pod = _as(obj, dict)
-    for step in at:
-        pod = _get(pod, step, dict)
-    metadata, spec, where = _get(pod, "metadata", dict), _get(pod, "spec", dict), Path((*at, "spec"))
-    node, claims = _get(spec, "nodeName", str), bool(_get(spec, "resourceClaims", list))
-    if not node or not (claims or options.pods == "all"):
+def _rewrite(obj: Any, options: RewriteOptions, template: tuple[str, ...]) -> Rewrite | Problem | None:
+    spec, where = mapping(obj, *template, "spec"), Path((*template, "spec"))
+    node, claims = text(spec, "nodeName"), bool(spec.get("resourceClaims"))
+    if not node or not (claims or options.pods == "all") or _is_refused(obj, template, spec, node):
         return None
-    if dns_subdomain(node, _RELEASE):
-        raise _MisshapenError
 
-    terms, selector = _required_terms(spec), _get(spec, "nodeSelector", dict)
+    terms, selector = _required_terms(spec), mapping(spec, "nodeSelector")
     if terms is not None and all(_is_empty(term) or False in _demands(term, node) for term in terms):
         return _contradiction(Path((*where, *_TERMS)), where, node)
     # A node's name may be longer than a label value. And the DaemonSet controller finds the node of a pending pod by
     # the requirement on the name: without it, it would create one pod after another (pkg/controller/daemon/util).
     too_long = bool(label_value(node, _RELEASE))
-    controllers = (owner.get("kind") for owner in _owners(metadata) if owner.get("controller") is True)
+    owners = items(obj, *template, "metadata", "ownerReferences")
+    controllers = (owner.get("kind") for owner in owners if owner.get("controller") is True)
     by_label = options.select_node_by == "hostname" and "DaemonSet" not in controllers
     by_name = too_long or not by_label
-    if not by_name and _HOSTNAME in selector and _get(selector, _HOSTNAME, str) != node:
+    if not by_name and selector.get(_HOSTNAME, node) != node:
         return _contradiction(where / "nodeSelector" / Key(_HOSTNAME), where, node)
 
     if by_name and terms is not None and len(terms) > _MAX_TERMS:
@@ -177,6 +166,17 @@ def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewri
     )
 
 
+def _is_refused(obj: JSONObject, template: tuple[str, ...], spec: JSONObject, node: str) -> bool:
+    """Tell whether the API server refuses an object because of a value that the rewrite reads."""
+    from webhook.api.judgement import undecodable  # few pods name their node
+
+    start, misfits = len(template), undecodable(obj, _RELEASE)
+    wrong = (each.path[start:] for each in misfits if each.rule != UNKNOWN_FIELD and each.path[:start] == template)
+    if dns_subdomain(node, _RELEASE) or any(not path[1:] or path[1] in _READ for path in wrong):
+        return True
+    return at(spec, *REQUIRED) is not None and not at(spec, *_TERMS)  # must have at least one node selector term
+
+
 def _is_own_node(user: object, node: str) -> bool:
     """Tell whether the kubelet of the named node creates the pod: NodeRestriction lets it create no other pods.
 
@@ -188,45 +188,34 @@ def _is_own_node(user: object, node: str) -> bool:
     return False
 
 
-def _is_of_kubelet(obj: object) -> bool:
+def _is_of_kubelet(obj: Any) -> bool:
     """Tell whether annotations declare a static pod, which kubelet runs from a file or URL, or its mirror pod.
 
     The annotations are those of pkg/kubelet/types/pod_update.go.
     """
-    metadata = _get(_as(obj, dict), "metadata", dict)
-    annotations = _get(metadata, "annotations", dict)
+    annotations = mapping(obj, "metadata", "annotations")
+    owners = items(obj, "metadata", "ownerReferences")
     return (
         "kubernetes.io/config.mirror" in annotations
         or annotations.get("kubernetes.io/config.source", "api") != "api"
-        or any(owner.get("kind") == "Node" and owner.get("apiVersion") == "v1" for owner in _owners(metadata))
+        or any(owner.get("kind") == "Node" and owner.get("apiVersion") == "v1" for owner in owners)
     )
 
 
-def _owners(metadata: dict[str, object]) -> list[dict[str, object]]:
-    return [_as(owner, dict) for owner in _get(metadata, "ownerReferences", list)]
-
-
-def _required_terms(spec: dict[str, object]) -> list[dict[str, object]] | None:
+def _required_terms(spec: JSONObject) -> list[JSONObject] | None:
     """Read the terms of the required node affinity; None without such an affinity."""
-    holder: object = spec
-    for step in REQUIRED:
-        holder = _as(holder, dict).get(step)
-    if holder is None:
-        return None
-    terms = [_as(term, dict) for term in _get(_as(holder, dict), "nodeSelectorTerms", list)]
-    if not terms:  # Required value: must have at least one node selector term
-        raise _MisshapenError
-    return terms
+    stated = at(spec, *_TERMS)
+    return None if stated is None else [term or {} for term in stated]
 
 
-def _is_empty(term: dict[str, object]) -> bool:
+def _is_empty(term: JSONObject) -> bool:
     """Tell whether a term matches no node at all (component-helpers scheduling/corev1/nodeaffinity)."""
-    return not _get(term, "matchExpressions", list) and not _get(term, "matchFields", list)
+    return not term.get("matchExpressions") and not term.get("matchFields")
 
 
-def _demands(term: dict[str, object], node: str) -> set[bool | None]:
+def _demands(term: JSONObject, node: str) -> set[bool | None]:
     """Tell whether requirements of a term demand a node's name (True), rule it out (False), or neither (None)."""
-    return {_demand(requirement, node) for requirement in _get(term, "matchFields", list)}
+    return {_demand(requirement, node) for requirement in term.get("matchFields") or ()}
 
 
 def _demand(requirement: object, node: str) -> bool | None:
@@ -238,41 +227,26 @@ def _demand(requirement: object, node: str) -> bool | None:
     return None
 
 
-def _with_affinity(spec: dict[str, object], terms: list[dict[str, object]] | None, node: str) -> dict[str, object]:
+def _with_affinity(spec: JSONObject, terms: Sequence[JSONObject] | None, node: str) -> JSONObject:
     """Require the node's name in every term, since one matching term is enough.
 
     An empty term is left alone: it matches nothing, and would match the node with the requirement. A term that rules
     out the node gets it, too: it matches other nodes now, and then none.
     """
-    requirement: dict[str, object] = {"key": "metadata.name", "operator": "In", "values": [node]}
-    holders = [spec]
-    for step in REQUIRED:
-        holders.append(_get(holders[-1], step, dict))
-    stated = zip(terms or (), _get(holders[-1], _TERMS[-1], list), strict=True)
-    changed: object = [
+    requirement = {"key": "metadata.name", "operator": "In", "values": [node]}
+    stated = zip(terms or (), at(spec, *_TERMS) or (), strict=True)
+    changed: Any = [
         each
         if _is_empty(term) or True in _demands(term, node)
-        else {**term, "matchFields": [*_get(term, "matchFields", list), requirement]}
+        else {**term, "matchFields": [*(term.get("matchFields") or ()), requirement]}
         for term, each in stated
     ] or [{"matchFields": [requirement]}]
-    for holder, step in zip(reversed(holders), reversed(_TERMS), strict=True):
-        changed = {**holder, step: changed}
-    return _as(changed, dict)
+    for depth in range(len(REQUIRED), -1, -1):
+        changed = {**mapping(spec, *_TERMS[:depth]), _TERMS[depth]: changed}
+    made: JSONObject = changed
+    return made
 
 
 def _contradiction(path: Path, where: Path, node: str) -> Problem:
     reason = f"rules out node {quoted(node)}, which {where / 'nodeName'} asks for, so the pod could never run"
     return forbidden(path, f"{reason}; keep one of the two").named("prescheduled-contradiction")
-
-
-def _get(holder: dict[str, object], name: str, kind: type[_T]) -> _T:
-    return _as(holder.get(name), kind)
-
-
-def _as(value: object, kind: type[_T]) -> _T:
-    """Read a value as Go does: null and an absent value are the type's zero value."""
-    if value is None:
-        return kind()
-    if not isinstance(value, kind):
-        raise _MisshapenError
-    return value

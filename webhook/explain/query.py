@@ -464,6 +464,10 @@ def _words(message: str) -> list[str]:
     return _WORD.findall(_VALUE.sub(f" {_ANY} ", message.casefold()))
 
 
+_Subject = tuple[str, str | None, str]
+"""A field or a kind, its API version if that is stated, and what is said of it."""
+
+
 def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
     """Yield what the component says from which an answer comes, then the same for the answer that it quotes."""
     for component, said, part, quoted in answers_in(answer):
@@ -474,7 +478,13 @@ def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
         if said:
             yield of_component(component.name, said)
         if is_api_server and not quoted:
-            yield from _described(_subjects(part), kubernetes)
+            yield from _described(filter(_is_known, _subjects(part)) if said else _subjects(part), kubernetes)
+
+
+def _is_known(subject: _Subject) -> bool:
+    """Tell whether something can be said of the kind of a field; what is no kind may be a version."""
+    kind = subject[0].partition(".")[0]
+    return kind.islower() or bool(_named(kinds(), kind))
 
 
 def _unserved(answer: str, kubernetes: str | None) -> tuple[str, str] | None:
@@ -512,10 +522,6 @@ def _unserved(answer: str, kubernetes: str | None) -> tuple[str, str] | None:
     if named.group == GROUP:
         cures[-1] += ", and `draguard convert --write --kubernetes-version RELEASE MANIFESTS` writes it"
     return meaning, "; ".join(cures)
-
-
-_Subject = tuple[str, str | None, str]
-"""A field or a kind, its API version if that is stated, and what is said of it."""
 
 
 def _described(subjects: Iterable[_Subject], kubernetes: str | None) -> list[str]:

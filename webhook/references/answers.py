@@ -38,8 +38,8 @@ _REFUSALS_MAX: Final = 10
 class Annotated(Answers):
     """Answers that also tell which name was probably meant, and which containers get no devices."""
 
-    def __init__(self, scheduler: Scheduler, pods: Iterable[JSONObject] = ()) -> None:
-        super().__init__(scheduler, pods)
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__(scheduler)
         cluster, settings = scheduler.cluster, scheduler.cluster.settings
         catalog = cluster.allocator.catalog
         shared = None if catalog.has_rules else catalog
@@ -123,7 +123,7 @@ def simulate(
     wanted = [(each, taken) for (each, _), pod in zip(made, named, strict=True) if (taken := inventory.take(pod))]
     scheduler = Scheduler(Cluster(inventory, Settings.of(kubernetes, feature_gates)))
     pods = [pod for _, pod in wanted]
-    tell, refusals = Annotated(scheduler, pods), _refuser(scheduler.cluster, given, feature_gates)
+    tell, refusals = Annotated(scheduler), _refuser(scheduler.cluster, given, feature_gates)
     answers: dict[int, JSONObject] = {}
     places = {id(pod): index for index, pod in enumerate(pods)}
     for index in in_order(pods, inventory):

@@ -224,9 +224,6 @@ def device_gone(cluster: Stored) -> Iterator[Found]:
     Pools of which slices are missing are left out, and so are drivers that do not run on the node, and network
     interfaces that are in their pod by the claim's status: some drivers, such as DraNet, do not publish these.
     """
-    inventory = cluster.inventory
-    if not inventory.knows("ResourceSlice") or inventory.has_unread("ResourceSlice"):
-        return  # a slice that is not known may publish any device
     for claim in cluster.allocated:
         if state_of(claim, cluster):
             continue
@@ -241,8 +238,9 @@ def device_gone(cluster: Stored) -> Iterator[Found]:
 
 def is_gone(result: AllocatedDevice, cluster: Stored) -> bool:
     """Tell whether a device is published no more; not if slices of its pool are missing, or its driver is silent."""
-    if result.pool in cluster.incomplete:
-        return False
+    inventory, kind = cluster.inventory, "ResourceSlice"
+    if not inventory.knows(kind) or inventory.has_unread(kind) or result.pool in cluster.incomplete:
+        return False  # a slice that is not known may publish any device
     driver, pool = result.pool
     if _is_in_pod(result.claim, (driver, pool, result.device)):
         return False

@@ -111,20 +111,16 @@ def _of_rule(stated: ScanRule, cluster: Stored) -> Iterator[tuple[Problem, JSONO
 
 
 def _of_references(kind: str, cluster: Stored) -> Iterator[tuple[Problem, JSONObject]]:
-    pods = [each for each in cluster.inventory.pending() if not items(each, "spec", "schedulingGates")]
-    names = {
-        (namespace_of(pod), source(entry, NAMED_BY[kind]))
-        for pod in (pods if kind in CLAIMS else ())
-        for entry in items(pod, "spec", "resourceClaims")
-    }
+    pods = cluster.inventory.pending() if kind in CLAIMS else ()
+    entries = ((namespace_of(pod), entry) for pod in pods for entry in items(pod, "spec", "resourceClaims"))
+    awaited = {(namespace, source(entry, NAMED_BY[kind])) for namespace, entry in entries}
     for obj in cluster.all(kind):
         if kind == "ResourceClaim" and (allocation_of(obj) or CLAIM_NAME in mapping(obj, "metadata", "annotations")):
             continue  # it has its devices; or its template is reported
         rules, fleet = _OF_REFERENCES[kind], cluster.context.fleet
-        if (namespace_of(obj), name_of(obj)) in names and fleet is not None:
-            # Of a class without devices, `class-matches-nothing` tells.
-            asked = cluster.context.requests(obj)
-            rules += _OF_AWAITED if all(fleet.of_class(each.of_class) for each in asked) else ()
+        if (namespace_of(obj), name_of(obj)) in awaited and fleet is not None:
+            has_devices = all(fleet.of_class(each.of_class) for each in cluster.context.requests(obj))
+            rules += _OF_AWAITED if has_devices else ()  # else `class-matches-nothing` tells
         yield from ((problem, obj) for problem in apply_rules(obj, kind, cluster.context) if problem.rule in rules)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import timedelta
 from functools import partial
@@ -29,7 +29,7 @@ from webhook.inventory.claims import (
     results_of,
     uid_of,
 )
-from webhook.inventory.podgroups import group_of, least_of
+from webhook.inventory.podgroups import group_of
 from webhook.inventory.resources import ExtendedResources
 from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
@@ -37,7 +37,6 @@ from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, written
 from webhook.simulation.cluster import EXTENDED, Cluster
-from webhook.simulation.gangs import Gangs
 from webhook.simulation.rejections import NAMED_MAX, Explainer, NodeGroup, cause
 from webhook.simulation.scheduler import (
     PRIORITIZED_LIST,
@@ -160,15 +159,10 @@ class Overlay(NamedTuple):
 
 
 class Answers:
-    """Reports the results of pods, with the reasons; each right after the pod was scheduled.
+    """Reports the results of pods, with the reasons; each right after the pod was scheduled."""
 
-    Args:
-        pods: The pods that are going to be scheduled, all of whose results are reported; none if that is not known.
-    """
-
-    def __init__(self, scheduler: Scheduler, pods: Iterable[JSONObject] = ()) -> None:
+    def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self.gangs = Gangs(scheduler, pods)
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
@@ -190,7 +184,7 @@ class Answers:
     def each(self, placement: Placement) -> Iterator[tuple[Placement, dict[str, Any]]]:
         """Yield a placement and its result, then those of its gang that lose their nodes with it."""
         yield placement, self.of(placement)
-        for lost in self.gangs.lost(placement):
+        for lost in self._scheduler.lost(placement):
             yield lost, self.of(lost)
 
     def overlay(self, placement: Placement) -> Overlay | None:
@@ -297,8 +291,6 @@ class Answers:
             used.append("persistent volumes")
         namespace, group = group_of(placement.pod)
         found = inventory.find("PodGroup", group, namespace) if group else None
-        if not placement.reason and not self.gangs.have(placement.pod) and least_of((namespace, group), inventory):
-            used.append(f"gang scheduling of PodGroup {group}")
         stated = items(spec, "resourceClaims")
         shared = [text(each, "name") for each in items(found, "spec", "resourceClaims") if each in stated]
         if shared and SHARING not in settings.gates:

@@ -204,10 +204,10 @@ class Demand(NamedTuple):
         """Read the demands of a pod."""
         spec = mapping(pod, "spec")
         sidecars = (each for each in items(spec, "initContainers") if text(each, "restartPolicy") == "Always")
-        containers = (*items(spec, "containers"), *sidecars)
         ports = frozenset(
             (text(port, "hostIP") or _EVERYWHERE, text(port, "protocol") or "TCP", wanted)
-            for port in (port for container in containers for port in items(container, "ports"))
+            for container in (*items(spec, "containers"), *sidecars)
+            for port in items(container, "ports")
             if (wanted := number(port, "hostPort"))
         )
         return cls(spec, requests(pod), ports, Tolerations(items(spec, "tolerations")))
@@ -632,8 +632,7 @@ class Cluster:
 
     def assumed(self, claim: JSONObject) -> str:
         """Say that a claim counts as accepted because the labels of its namespace are unknown; empty for others."""
-        namespace = namespace_of(claim)
-        if self._admin_request(claim) is None or self.inventory.find("Namespace", namespace) is not None:
+        if self._admin_request(claim) is None or self.inventory.find("Namespace", namespace := namespace_of(claim)):
             return ""
         label = f"{admin_label(self.settings.release)}: true"
         return f"Namespace {namespace} is not known: it counts as labelled {label}, which admin access needs"

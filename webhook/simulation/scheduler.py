@@ -9,7 +9,7 @@ pods or devices have changed are checked again. A `Round` checks nodes for a pod
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -37,7 +37,7 @@ from webhook.inventory.claims import (
     shape_of,
     uid_of,
 )
-from webhook.inventory.podgroups import Group, group_of, not_ready
+from webhook.inventory.podgroups import Group, group_of, least_of, not_ready
 from webhook.inventory.resources import created, leftover
 from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
@@ -140,11 +140,9 @@ class Round:
     def is_reservable(self) -> bool:
         """Whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
         release, timestamp = self.cluster.settings.release, self.cluster.timestamp
-        return not any(
-            binding.refusal(use.claim, use.consumer, release, timestamp)
-            for use in self.needs.uses
-            if allocation_of(use.claim) and not use.consumer.has(use.claim)
-        )
+        uses = (self.needs.uses[index] for index, *_ in self._allocated)
+        unreserved = (use for use in uses if not use.consumer.has(use.claim))
+        return not any(binding.refusal(use.claim, use.consumer, release, timestamp) for use in unreserved)
 
     def filter(self, node: int) -> NodeVerdict:
         """Check whether a node accepts the pod."""
@@ -350,6 +348,8 @@ class Scheduler:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._verdicts: dict[str, Verdicts] = {}
+        self._gangs = defaultdict[Group, tuple[list[Placement], list[Placement]]](lambda: ([], []))
+        """The pods of PodGroups that have got nodes, and those that have not."""
 
     @cached_property
     def _members(self) -> Counter[Group]:
@@ -480,8 +480,30 @@ class Scheduler:
         reason = f"{how} ({node}{absent}), so {why and f'{why} and '}it can never run"
         return Placement(pod, None, None, claims, reason=reason)
 
-    def undo(self, placement: Placement) -> None:
-        """Take the node and the devices of a pod back that was bound last."""
+    def lost(self, placement: Placement) -> Sequence[Placement]:
+        """Take the placement of a pod; return those of its gang that end with it, and free their nodes and devices.
+
+        The pods of a gang are bound together, or not at all; those that are not scheduled here count as if they were.
+        """
+        group, inventory = group_of(placement.pod), self.cluster.inventory
+        if not (least := least_of(group, inventory)):
+            return ()
+        placed, failed = self._gangs[group]
+        if placement.node is None and not placement.awaited:
+            failed.append(placement)
+        elif placement.verdicts is not None:  # it is bound by now, and was not before
+            placed.append(placement)
+        if self._members[group] - len(failed) >= least:
+            return ()
+        absent = f"there is no node for pod {name_of(failed[0].pod)}"
+        why = f"its PodGroup {group[1]} needs {least} pods together, and {absent}"
+        ended = [Placement(each.pod, None, None, reason=why) for each in placed]
+        while placed:
+            self._undo(placed.pop())
+        return ended
+
+    def _undo(self, placement: Placement) -> None:
+        """Take the node and the devices of the pod back that was bound last."""
         self.cluster.unbind(placement.pod)
         before = {name_of(each): each for each in placement.needs.claims} if placement.needs else {}
         for claim in map(self._current, placement.claims):

@@ -234,6 +234,8 @@ def _size_beyond(limit: Any, value: Any, *, is_most: bool) -> str:
         return ""
     if is_most and not limit:
         return "the driver takes no parameters"
+    if limit == 1 and not is_most:
+        return "must not be empty"
     return f"has {'more' if is_most else 'fewer'} than {limit} {parts}"
 
 

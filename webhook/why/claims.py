@@ -9,17 +9,7 @@ from webhook.api.dra.resourceclaim import admin_label
 from webhook.api.templates import source
 from webhook.engine.manifests import review
 from webhook.inventory import controller_of, has_ended
-from webhook.inventory.claims import (
-    CLAIM_NAME,
-    MADE,
-    Blocked,
-    Use,
-    allocation_of,
-    claims_of,
-    devices_of,
-    reserved_for,
-    uid_of,
-)
+from webhook.inventory.claims import CLAIM_NAME, MADE, Blocked, Use, allocation_of, claims_of, devices_of, reserved_for
 from webhook.inventory.podgroups import group_of
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
@@ -122,12 +112,16 @@ _IMMUTABLE: Final = (
 
 def _unnamed(scene: Scene, pod: JSONObject, use: Use) -> Cause | None:
     """Say that a claim has been made from its template, and the pod's status does not name it; None if it has not."""
-    own = (each for each in scene.inventory.all(_CLAIM) if text(controller_of(each), "uid") == uid_of(pod) != "")
-    of_entry = (each for each in own if text(each, "metadata", "annotations", CLAIM_NAME) == use.name)
-    claim = next((each for each in of_entry if not name_of(each).endswith(MADE)), None)
-    said = f"{ref_of(claim)} was made for claim {use.name}, and the pod's status does not name it yet" if claim else ""
-    help_ = "wait a moment: kube-controller-manager writes it there; if it stays so, see its log"
-    return Cause(said, [claim, pod], (help_,)) if claim else None
+    for claim in scene.inventory.all(_CLAIM):
+        is_own = text(controller_of(claim), "uid") == text(pod, "metadata", "uid") != ""
+        if (
+            is_own
+            and text(claim, "metadata", "annotations", CLAIM_NAME) == use.name
+            and not name_of(claim).endswith(MADE)
+        ):
+            said = f"{ref_of(claim)} was made for claim {use.name}, and the pod's status does not name it yet"
+            return Cause(said, [claim, pod], ("wait a moment; if it stays so, see the log of kube-controller-manager",))
+    return None
 
 
 def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:

@@ -481,6 +481,8 @@ def helps(scene: Scene, found: Explained) -> tuple[str, ...]:
 
 _NOT_SCALED: Final = {"cluster-autoscaler": "NotTriggerScaleUp", "karpenter": "FailedScheduling"}
 """The reasons of events by which autoscalers tell that they add no node for a pod."""
+_SAID: Final = ("FailedScheduling", "Unschedulable", "FailedBinding")
+"""The reasons of events by which schedulers tell that a pod has no node: kube-scheduler's, and KAI Scheduler's."""
 _SCALED: Final = frozenset({"TriggeredScaleUp", "Nominated"})
 """Those by which they tell that they add one."""
 
@@ -850,7 +852,7 @@ class _Pending:
     def _said(self) -> str:
         """Return the scheduler's last message about the pod: that of its condition, otherwise that of an event."""
         condition = condition_of(self.pod, "PodScheduled")
-        events = [each for each in self.scene.events(self.pod, "FailedScheduling") if each.by not in _NOT_SCALED]
+        events = [each for each in self.scene.events(self.pod, *_SAID) if each.by not in _NOT_SCALED]
         return text(condition, "message") or (events[0].words if events else "")
 
     def _unexpected(self, node: str) -> Cause:

@@ -245,8 +245,7 @@ class Scene(Stored):
         every = self.inventory.all
         if has_ended(obj):
             return ""
-        bound = [each for each in every("Pod") if text(each, "spec", "nodeName") and not has_ended(each)]
-        claims, is_bound = every("ResourceClaim"), bool(text(obj, "spec", "nodeName"))
+        bound, claims, is_bound = self.inventory.running(), every("ResourceClaim"), bool(text(obj, "spec", "nodeName"))
         said = [text(each, "message") for each in items(obj, "status", "conditions")]
         told = {
             "Node": any(text(each, "spec", "nodeName") for each in (*bound, *every("ResourceSlice"))),

@@ -144,7 +144,7 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
     helps = (_NOT_BACK.format(text(pod, "spec", "nodeName")),) if down else ()
     if target is not None:
         found = _disrupted(scene, pod, target)
-        held = list(dict.fromkeys(full_name_of(claim) for claim, _ in results(scene, pod)))
+        held = list(dict.fromkeys(full_name_of(each.claim) for each in results(scene, pod)))
         then = f", and releases claim {', '.join(held)} then" if held else ""
         then = f", which kubelet cannot confirm: {down.text}" if down else then
         return found._replace(text=f"{found.text}; it is being terminated{then}", helps=(*found.helps, *helps))
@@ -177,7 +177,7 @@ def _unreleased(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     if node is None or not scene.is_older(text(pod, "metadata", "deletionTimestamp"), _OVERDUE):
         return
     is_whole = scene.inventory.knows("DaemonSet") or scene.inventory.knows("ResourceSlice")
-    for driver in dict.fromkeys(text(result, "driver") for _, result in results(scene, pod)):
+    for driver in dict.fromkeys(each.pool[0] for each in results(scene, pod)):
         trouble = drivers.on_node(scene, driver, node)
         if is_whole and not drivers.publishes(scene, driver) and drivers.daemon_set(scene, driver) is None:
             trouble = drivers.absent(scene, driver)
@@ -312,43 +312,37 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     )
 
 
-def results(scene: Scene, pod: JSONObject) -> Iterator[tuple[JSONObject, JSONObject]]:
-    """Yield the devices of a pod's claims, for extended resources and being deleted, too, each with its claim."""
+def results(scene: Scene, pod: JSONObject) -> Iterator[AllocatedDevice]:
+    """Yield the devices of a pod's claims, for extended resources and being deleted, too."""
     used = [each.claim for each in uses(scene, pod)]
     used += (scene.inventory.find("ResourceClaim", name, namespace_of(pod)) or {} for name in claims_named(pod))
     for claim in {name_of(each): each for each in used}.values():
-        for result in results_of(claim):
-            yield claim, result
+        yield from (AllocatedDevice(claim, each) for each in results_of(claim))
 
 
 def _gone(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say which devices of a pod's claims are no longer published."""
-    if scene.inventory.has_unread("ResourceSlice"):
-        return  # a slice that is not known may publish any device
-    for claim, result in results(scene, pod):
-        driver, _, device = place = device_of(result)
-        if is_gone(AllocatedDevice(claim, result), scene):
-            written = scene.claim_sources(pod).get(name_of(claim))
+    for each in results(scene, pod):
+        if is_gone(each, scene):
+            written = scene.claim_sources(pod).get(name_of(each.claim))
             yield Cause(
-                f"ResourceClaim {full_name_of(claim)} is allocated device {'/'.join(place)}, which no ResourceSlice "
+                f"ResourceClaim {full_name_of(each.claim)} is allocated device {each}, which no ResourceSlice "
                 "publishes any more: the device is gone",
-                [Ref("Device", device), claim, written, Ref("Driver", driver)],
+                [Ref("Device", each.device), each.claim, written, Ref("Driver", each.pool[0])],
                 ("create the pod again, so that its claim gets another device; see the driver's log for this one",),
             )
 
 
 def _held_twice(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say which devices of a pod's claims other claims hold, too, though they cannot be shared."""
-    for claim, result in results(scene, pod):
-        driver, pool, device = place = device_of(result)
-        holders = held_twice(scene).get(((driver, pool), device), ())
-        others = [each for each in holders if each is not claim]
-        if others and not result.get("adminAccess"):
-            also = listed(map(full_name_of, others))
+    for each in results(scene, pod):
+        holders = held_twice(scene).get((each.pool, each.device), ())
+        others = [one for one in holders if one is not each.claim]
+        if others and not each.content.get("adminAccess"):
             yield Cause(
-                f"device {'/'.join(place)} of claim {full_name_of(claim)} is held by claim {also}, too, though it "
-                "cannot be shared",
-                [Ref("Device", device), claim, others],
+                f"device {each} of claim {full_name_of(each.claim)} is held by claim "
+                f"{listed(map(full_name_of, others))}, too, though it cannot be shared",
+                [Ref("Device", each.device), each.claim, others],
                 (RELEASE_ONE,),
             )
 
@@ -360,15 +354,16 @@ def _tainted(scene: Scene, pod: JSONObject, *effects: str) -> Iterator[Cause]:
         effects: Their effects on this pod and others; one that does not evict it keeps new pods away.
     """
     catalog = scene.cluster.allocator.catalog
-    for claim, result in results(scene, pod):
-        found, tolerated = catalog.find(device_of(result)), Tolerations(items(result, "tolerations"))
-        evicts = {taint_of(each): seconds for each, seconds in evicting(AllocatedDevice(claim, result), scene)}
-        asked = [each.content for each in requests_of(claim) if each.name == text(result, "request")]
+    for result in results(scene, pod):
+        found = catalog.find((*result.pool, result.device))
+        tolerated = Tolerations(items(result.content, "tolerations"))
+        evicts = {taint_of(each): seconds for each, seconds in evicting(result, scene)}
+        asked = [each.content for each in requests_of(result.claim) if each.name == text(result.content, "request")]
         wanted = Tolerations([one for each in asked for one in items(each, "tolerations")])
         for taint in found.content.taints if found else ():
             effect = "NoExecute" if taint in evicts else "" if tolerated.cover(taint) else "NoSchedule"
             if found and effect in effects:
-                about: list[About] = [about_taints(taint), Ref("Device", found.name), claim]
+                about: list[About] = [about_taints(taint), Ref("Device", found.name), result.claim]
                 what = help_ = ""
                 if evicts.get(taint):
                     what = ", which the claim tolerates for a while (tolerationSeconds)"
@@ -425,7 +420,7 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, event: E
         event: What kubelet says about preparing the devices.
     """
     named, where = _unregistered(event), text(pod, "spec", "nodeName")
-    wanted = [text(result, "driver") for _, result in results(scene, pod)]
+    wanted = [each.pool[0] for each in results(scene, pod)]
     for driver in dict.fromkeys([*([named] if named else []), *wanted]):
         if trouble := drivers.on_node(scene, driver, node) if node is not None else None:
             how = "registered with kubelet" if driver == named else "running"
@@ -629,9 +624,8 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     }
     tainted = list(_tainted(scene, pod, "NoExecute", "NoSchedule"))
     named = False
-    every = {(name_of(claim), *device_of(each)): (claim, each) for claim, each in results(scene, pod)}
-    for claim, result in every.values():
-        driver, pool, device = place = device_of(result)
+    for result in {(name_of(each.claim), str(each)): each for each in results(scene, pod)}.values():
+        claim, device, place = result.claim, result.device, device_of(result.content)
         ends = tuple(f"{mark}{device}" for mark in "-/=_")
         by_kubelet = next((said for id_, said in reported.items() if id_.endswith(ends)), None)
         bad = next((said for each, said in bad_conditions(claim) if said and each == place), "")  # of some share of it
@@ -640,10 +634,10 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         named = True
         words = by_kubelet or bad
         more = next((f"; {each.text}" for each in tainted if Ref("Device", device) in each.about), "")
-        said = f"device {driver}/{pool}/{device} of claim {name_of(claim)} is unhealthy"
+        said = f"device {result} of claim {name_of(claim)} is unhealthy"
         yield Cause(
             f"{said}{words and f': {brief(words)}'}{more}",
-            [Ref("Device", device), claim, Ref("Driver", driver)],
+            [Ref("Device", device), claim, Ref("Driver", result.pool[0])],
             ("create the pod again, so that its claim gets another device, and have this one looked at",),
         )
     if reported and not named:
@@ -653,7 +647,7 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 def _healthy(scene: Scene, pod: JSONObject) -> Cause:
     """Say that a pod runs as it should, and with which devices."""
-    devices = ["/".join(device_of(result)) for _, result in results(scene, pod)]
+    devices = [*map(str, results(scene, pod))]
     with_ = f" with {listed(devices)}" if devices else ""
     where = text(pod, "spec", "nodeName")
     said = f"runs on {where}{with_}; nothing is wrong with it as far as its objects tell"

@@ -27,7 +27,7 @@ from webhook.documents.dump import dump
 from webhook.edit.rewrite import with_objects
 from webhook.engine.manifests import review
 from webhook.hints.names import listed
-from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, controller_of, has_ended
+from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, controller_of
 from webhook.inventory.claims import POD, pods_using, reserved_for
 from webhook.inventory.resources import container_requests
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text
@@ -522,7 +522,7 @@ def _drain(inventory: Inventory, name: str) -> tuple[list[str], list[str]]:
     for each in inventory.all("ResourceSlice"):
         if text(each, "spec", "nodeName") == name:
             inventory.discard("ResourceSlice", name_of(each))
-    gone = [pod for pod in inventory.all("Pod") if text(pod, "spec", "nodeName") == name and not has_ended(pod)]
+    gone = [pod for pod in inventory.running() if text(pod, "spec", "nodeName") == name]
     users = {(namespace_of(pod), name_of(pod)) for pod in gone}
     for claim in inventory.all("ResourceClaim"):
         reserved, namespace = reserved_for(claim), namespace_of(claim)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import islice, permutations, product, starmap
+from itertools import islice, permutations, product
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
@@ -98,10 +98,8 @@ def comparison_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] 
     for variable in policy.composed.values():  # each can use those before it
         if isinstance(variable.compiled, CompiledExpression):
             aliases[f"variables.{variable.name}"] = _resolved(_field(variable.compiled.checked.root), aliases)
-    for stated in policy.without_messages:
-        if not isinstance(stated.compiled, CompiledExpression):
-            continue
-        for field, constant in _compared(stated.compiled.checked.root, aliases):
+    for stated, call in _calls(policy):
+        for field, constant in _compared(call, aliases):
             if field == _USER:
                 if meant := _meant_account(constant.value, accounts):
                     message = f"no ServiceAccount in these manifests has the user name {quoted(constant.value)}"
@@ -157,18 +155,12 @@ def _resolved(field: str, aliases: Mapping[str, str]) -> str:
     return ".".join([aliases.get(holder, holder), *steps[2:]])
 
 
-def _compared(root: Expression, aliases: Mapping[str, str]) -> list[tuple[str, Literal]]:
-    """Return the fields that an expression compares with texts, and these texts, in their order in the expression."""
-    found = [
-        (field, constant)
-        for call in within(root)
-        if isinstance(call, Call) and call.target is None
-        for side, constants in _sides(call)
-        if (field := _resolved(_field(side), aliases)) in _PARTS or field == _USER
-        for constant in constants
-        if isinstance(constant, Literal) and isinstance(constant.value, str) and constant.value
-    ]
-    return sorted(found, key=lambda each: each[1].offset)
+def _compared(call: Call, aliases: Mapping[str, str]) -> Iterator[tuple[str, Literal]]:
+    """Yield the fields that a call compares with texts, and these texts."""
+    for side, constants in _sides(call):
+        if (field := _resolved(_field(side), aliases)) in _PARTS or field == _USER:
+            texts = (each for each in constants if isinstance(each, Literal))
+            yield from ((field, each) for each in texts if isinstance(each.value, str) and each.value)
 
 
 def _sides(call: Call) -> Iterator[tuple[Expression, Iterable[Expression]]]:
@@ -486,32 +478,15 @@ def _namespaced_params(policies: PolicySet) -> Iterator[PolicyFinding]:
 
 
 def _unmatched_bindings(policies: PolicySet) -> Iterator[PolicyFinding]:
-    """Find rules of bindings for requests that the policy does not match."""
+    """Find bindings for resources that their policy does not name, if both name some without wildcards."""
+    path = Path(("spec", "matchResources", "resourceRules"))
     for hook in (*policies.validating, *policies.mutating):
-        matched = hook.policy.match.rules
-        for binding in hook.bindings if matched else ():
-            for index, rule in enumerate(binding.match.rules if binding.match else ()):
-                if not any(_overlap(rule, each) for each in matched):
-                    message = f"no rule of {hook.policy.kind} {quoted(hook.policy.name)} matches any of these requests"
-                    path, hint = (
-                        _NARROWED / index,
-                        "a binding narrows its policy: list what the policy's rules match, too",
-                    )
-                    yield PolicyFinding(binding.given, warning("unmatched-rule", path, message, hint))
-
-
-_NARROWED: Final = Path(("spec", "matchResources", "resourceRules"))
-
-
-def _overlap(one: ResourceRule, other: ResourceRule) -> bool:
-    """Tell whether there are requests that two rules match, whatever their versions and scopes are."""
-
-    def alike(left: str, right: str) -> bool:
-        return left == right or _ALL in {left, right}
-
-    stated = (one.operations, other.operations), (one.groups, other.groups)
-    named = product(one.resources, other.resources)
-    return all(any(starmap(alike, product(*each))) for each in stated) and any(all(map(alike, *each)) for each in named)
+        for binding in hook.bindings:
+            named, matched = binding.match and binding.match.named, hook.policy.match.named
+            if named and matched and named.isdisjoint(matched):
+                message = f"no rule of {hook.policy.kind} {quoted(hook.policy.name)} names any of these resources"
+                hint = "a binding narrows its policy: name resources that the policy names, too"
+                yield PolicyFinding(binding.given, warning("unmatched-rule", path, message, hint))
 
 
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
@@ -723,7 +698,9 @@ def _unwritten_amounts(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     for stated, call in _calls(policy) if is_own else ():
         for side, other in permutations(call.arguments) if call.function in _COMPARISONS else ():
             around = (step := step_of(other)) and step_of(step[0])
-            if around and around[1] in _AMOUNTS and isinstance(side, Literal) and type(side.value) in {str, int}:
+            if not around or around[1] not in _AMOUNTS or _field(other).startswith(("params.", "variables.")):
+                continue
+            if isinstance(side, Literal) and type(side.value) in {str, int}:
                 with suppress(ValueError):
                     if (meant := str(decode_quantity(side.value))) != side.value:
                         message = f'this is never equal: the API server writes the amount as the text "{meant}"'
