@@ -293,7 +293,7 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
 _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     "enum": lambda values, value: (
         ""
-        if value in [each for each in values if isinstance(each, bool) == isinstance(value, bool)]  # True is 1 in Python
+        if value in [each for each in values if isinstance(each, bool) == isinstance(value, bool)]  # True == 1
         else f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"
     ),
     "minimum": lambda limit, value: (
