@@ -525,6 +525,21 @@ class TestText:
         assert json.loads(of("c", "-o", "json")) == []
         assert of("a", "--fit").startswith("1 pod like a/p fits\n")
 
+    def test_the_gang_of_a_pod_is_simulated_whichever_namespace_is_reported(self, tmp_path: Path) -> None:
+        gang = {
+            "apiVersion": "scheduling.k8s.io/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": "g"},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+        }
+        given = clusters.pod("p", schedulingGroup={"podGroupName": "g"})
+        given["metadata"]["namespace"] = "default"
+        other = clusters.pod("q", requests={"cpu": "99"}, schedulingGroup={"podGroupName": "g"})
+        manifest = written(tmp_path / "pod.yaml", given)
+        options = (str(manifest), "--pending", "-q", "-n", "a")
+        text = result(tmp_path, clusters.node("one"), gang, other, options=options)
+        assert text == "default/p: pending: its PodGroup g needs 2 pods together, and pod q gets no node\n"
+
     def test_copies_share_a_claim_by_name(self, tmp_path: Path) -> None:
         limited = clusters.pod(claims={"gpu": "c"}, requests={"cpu": "5"})
         text = result(tmp_path, *ONE_NODE, DEVICES, clusters.node("b"), clusters.claim(), limited, options=("--fit",))

@@ -653,22 +653,18 @@ class Cluster:
         """Give a claim an allocation; return the updated claim."""
         if self.timestamp:
             allocation = {**allocation, "allocationTimestamp": self.timestamp}
-        return self._replaced(claim, {**claim.get("status", {}), "allocation": allocation})
+        return self.put_status(claim, {**claim.get("status", {}), "allocation": allocation})
 
     def reserve(self, claim: JSONObject, consumer: Consumer) -> JSONObject:
         """Reserve a claim for a consumer; return the updated claim."""
         status = claim.get("status", {})
         reserved = [*status.get("reservedFor", ()), consumer.reference()]
-        return self._replaced(claim, {**status, "reservedFor": reserved})
+        return self.put_status(claim, {**status, "reservedFor": reserved})
 
     def deallocate(self, claim: JSONObject) -> JSONObject:
         """Deallocate a claim; return the updated claim."""
         kept = {k: v for k, v in claim.get("status", {}).items() if k not in {"allocation", "reservedFor", "devices"}}
-        return self._replaced(claim, kept)
-
-    def restore(self, claim: JSONObject, earlier: JSONObject) -> JSONObject:
-        """Give a claim the status that it had; return the updated claim."""
-        return self._replaced(claim, mapping(earlier, "status"))
+        return self.put_status(claim, kept)
 
     def delete(self, claim: JSONObject) -> None:
         """Delete a claim."""
@@ -694,7 +690,8 @@ class Cluster:
             self._count(claim, is_used=True)
             self._placed |= gone
 
-    def _replaced(self, claim: JSONObject, status: JSONObject) -> JSONObject:
+    def put_status(self, claim: JSONObject, status: JSONObject) -> JSONObject:
+        """Give a claim a status; return the updated claim."""
         changed = {**claim, "status": status}
         before, after = allocation_of(claim), allocation_of(changed)
         if before and not after:
