@@ -345,6 +345,13 @@ def test_cures_are_for_the_beginning_of_a_text() -> None:
     assert process_time() - began < 10
 
 
+def test_a_long_name_is_refused_soon() -> None:
+    began = process_time()
+    with pytest.raises(UnknownNameError):
+        explain("[" * 300_000)
+    assert process_time() - began < 10
+
+
 def test_all_reasons_of_the_scheduler_are_told() -> None:
     out = explain_answer("0/2 nodes are available: 1 Insufficient cpu, 1 cannot allocate all claims. no new claims")
     said = [line.split()[0] for line in out.splitlines() if line and line[0] != " "]

@@ -2,6 +2,7 @@
 """Reviews with parts that were read before are answered as if these were read, and walked, anew."""
 
 import json
+import marshal
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -122,6 +123,22 @@ def test_what_is_kept_has_its_room(reader: Reader) -> None:
     for _ in range(3):
         reader.read(long)
     assert max(map(len, reader._kept)) <= LONGEST
+
+
+def test_of_a_deep_part_no_part_is_written_again_and_again(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bytes] = []
+
+    def noted(*arguments: Any) -> bytes:
+        written.append(marshal.dumps(*arguments))
+        return written[-1]
+
+    monkeypatch.setattr("webhook.fast.reviews.dumps", noted)
+    deep: Any = "x" * (LONGEST // 2)
+    for _ in range(LONGEST // 16):
+        deep = [deep]
+    for _ in range(2):
+        reader.read(bytes_of({"request": {"object": {"metadata": deep}}}))
+    assert LONGEST // 2 < sum(map(len, written)) < 2 * LONGEST
 
 
 @each_row(

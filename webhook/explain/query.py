@@ -177,7 +177,7 @@ def _only_kind_with(path: str, release: Release | None) -> tuple[str, str] | Non
 
 def _steps(path: str) -> list[str]:
     """Split a path, which may be spelled as in findings: ``spec.devices.requests[0].name``."""
-    return re.sub(r"\[[^\]]*\]", "", path).split(".")
+    return re.sub(r"\[[^][]*\]", "", path).split(".")
 
 
 _SHOWN = 3

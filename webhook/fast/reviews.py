@@ -96,17 +96,19 @@ class Reader:
             for each in self._kept, self._shared, KEPT:
                 each.clear()
             self._room = ROOM - len(written)
-        kept = self._kept[written] = self._sharing(part)
+        kept = self._kept[written] = self._sharing(part)[0]
         KEPT[id(kept)] = kept, set()
         return kept
 
-    def _sharing(self, value: Any) -> Any:
-        """Return a value with those parts of others that are equal to its own."""
-        if type(value) is dict:
-            value = {name: self._sharing(each) for name, each in value.items()}
-        elif type(value) is list:
-            value = [self._sharing(each) for each in value]
-        written = dumps(value, _PLAIN_FORMAT)
-        if len(written) > _SHORT:
-            return value
-        return self._shared.setdefault(written, value) if len(self._shared) < MOST else value
+    def _sharing(self, value: Any) -> tuple[Any, bool]:
+        """Return a value with those parts of others that are equal to its own, and whether it is short, as these are.
+
+        What has a long part is long: parts of parts are written once, however deep they are.
+        """
+        is_short = True
+        for place, each in value.items() if type(value) is dict else enumerate(value) if type(value) is list else ():
+            value[place], is_part_short = self._sharing(each)
+            is_short = is_short and is_part_short
+        if not is_short or len(written := dumps(value, _PLAIN_FORMAT)) > _SHORT:
+            return value, False
+        return self._shared.setdefault(written, value) if len(self._shared) < MOST else value, True

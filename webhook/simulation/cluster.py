@@ -325,15 +325,22 @@ NODE_ALLOCATABLE: Final = "DRANodeAllocatableResources"
 _KUBELET: Final = re.compile(r"v?1\.([0-9]{1,3})(?:\.([0-9]{1,3}))?(?![0-9])")
 
 
-def release_in(nodes: Iterable[JSONObject]) -> str:
-    """Return the newest release of nodes' kubelets, which that of the control plane is not older than.
+def newest_kubelet(nodes: Iterable[JSONObject]) -> tuple[int, ...]:
+    """Return the newest release of nodes' kubelets, minor and patch, which that of the control plane is not older than.
 
-    The patch release counts: one scheduler differs from the next. It is the nearest release that can be simulated, and
-    the default if no node tells.
+    It is the default one if no node tells.
     """
     versions = (text(each, "status", "nodeInfo", "kubeletVersion") for each in nodes)
-    found = [tuple(int(part or 0) for part in match.groups()) for match in map(_KUBELET.match, versions) if match]
-    minor, patch = max(found, default=(DEFAULT, 0))
+    found = (tuple(int(part or 0) for part in match.groups()) for match in map(_KUBELET.match, versions) if match)
+    return max(found, default=(DEFAULT, 0))
+
+
+def release_in(nodes: Iterable[JSONObject]) -> str:
+    """Return the release that can be simulated and is nearest to that of nodes.
+
+    The patch release counts: one scheduler differs from the next.
+    """
+    minor, patch = newest_kubelet(nodes)
     if not _OLDEST <= minor <= DEFAULT:
         return f"1.{min(max(minor, _OLDEST), DEFAULT)}"
     return f"1.{minor}.{patch}" if patch else f"1.{minor}"

@@ -88,12 +88,12 @@ class Walk:
         work(1 + sum(len(schema.get(key) or ()) // _AT_ONCE for key in ("enum", "required")))
         if fault := self._wrong_type(schema, value):
             hint, fix = _of_type(schema.get("type"), value)
-            yield Fault(path, fault, ", ".join(filter(None, (hint, _such(schema)))), fix=fix)
+            yield Fault(path, fault, _such(schema, f"{hint}," if hint else "write it") or hint, fix=fix)
             return
         for key, test in (_OWN_TESTS if self._is_own else _TESTS).items():
             if key in schema and (fault := test(schema[key], value)):
                 near = meant(value, [*map(str, schema[key])]) if key == "enum" and isinstance(value, str) else ""
-                hint, fix = Advice((such := _such(schema)) and f"write it {such}")
+                hint, fix = Advice(_such(schema, "write it"))
                 if near:
                     hint, fix = Meant(f'did you mean "{near}"?'), Fix("replace", near, safe=False)
                 yield Fault(path, fault, hint, fix=fix)
@@ -165,8 +165,7 @@ class Walk:
                 if near and near not in value:
                     yield from self.check(properties[near], inner, (*path, name))
         for name in missing:
-            such = _such(properties.get(name, {}))
-            yield Fault(path, f"{name} is missing", such and f"add it, {such}")
+            yield Fault(path, f"{name} is missing", _such(properties.get(name, {}), "add it,"))
 
 
 def _types(schema: Schema) -> list[str]:
@@ -199,7 +198,7 @@ def _of_type(wanted: Any, value: Any) -> Advice:
         return Advice("write a map")
     if wanted == "array" and not isinstance(value, dict):
         return Advice("write a list, even of one item", Fix("wrap", safe=False))
-    if wanted == "string" and not isinstance(value, list | dict):
+    if wanted == "string" and value is not None and not isinstance(value, list | dict):
         return Advice("put it in quotes", Fix("quote", safe=False))
     literal: bool | int | None = _LITERALS.get(value) if isinstance(value, str) else None
     if isinstance(value, str) and wanted in {"integer", "number"} and _WHOLE.fullmatch(value):
@@ -215,10 +214,10 @@ def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
             yield Fault(path, f"{shown(value)} is the {limit}, which {key} excludes")
 
 
-def _such(schema: Schema) -> str:
-    """Give an example of a value; empty if the schema has none."""
+def _such(schema: Schema, doing: str) -> str:
+    """Say what to do, with an example of a value; empty if the schema has none."""
     examples = schema.get("examples")
-    return f"as in {shown(examples[0])}" if examples else ""
+    return f"{doing} as in {shown(examples[0])}" if examples else ""
 
 
 def meant(name: str, known: Collection[str]) -> str:
@@ -293,7 +292,9 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
 }
 _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     "enum": lambda values, value: (
-        "" if value in values else f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"
+        ""
+        if value in [each for each in values if isinstance(each, bool) == isinstance(value, bool)]  # True == 1
+        else f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"
     ),
     "minimum": lambda limit, value: (
         f"{shown(value)} is less than {limit}" if isinstance(value, int | float) and value < limit else ""
