@@ -28,6 +28,7 @@ def test_a_sample_is_answered_as_the_server_did(file: Path) -> None:
     assert agreement.cases > 50
 
 
+@pytest.mark.recording
 @pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=NAMES)
 def test_every_case_is_answered_as_the_server_did(file: Path) -> None:
@@ -42,6 +43,7 @@ def test_every_release_is_recorded() -> None:
     assert releases == set(RECORDED)
 
 
+@pytest.mark.recording
 @pytest.mark.slow
 def test_every_kind_is_recorded_in_every_version() -> None:
     recorded = {each for file in FILES for each in kinds(file)}
@@ -64,6 +66,7 @@ def said(found: Iterable[Problem]) -> set[tuple[str, str, str]]:
     return {(each.reason, each.field, str(each)) for each in found}
 
 
+@pytest.mark.recording
 @pytest.mark.slow
 def test_the_declarative_rules_that_were_published_find_what_ours_do() -> None:
     compared = refused = 0

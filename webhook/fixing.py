@@ -406,7 +406,8 @@ class Fixing:
         """Apply plans, and judge; findings that come to light may have fixes, too.
 
         Returns:
-            The resulting files, and for each failing file the findings that may be new or should be gone.
+            The resulting files, and for each failing file the findings that may be new or should be gone; those that
+            were not there before come first, as they say best why a fix fails.
         """
         changed, done = applied(before.texts, plans)
         fixed = [finding for plan in done for finding in plan.findings]
@@ -427,7 +428,9 @@ class Fixing:
             changed, done = applied(state.texts, more)
             if not done or self._judgements >= _JUDGEMENTS:
                 break
-        wrong = (each for each in looked_at if _kind(each) in surplus or _place(each) in rewritten)
+        known = {each.problem for each in before.findings}
+        wrong = [each for each in looked_at if _kind(each) in surplus or _place(each) in rewritten]
+        wrong.sort(key=lambda each: each.problem in known)
         return state, by_key((each.file, each) for each in wrong)
 
 

@@ -182,22 +182,31 @@ class TestCompletion:
     @pytest.mark.parametrize(
         ("shell", "asked"),
         [
-            ("bash", "COMP_LINE='draguard policy che'; COMP_POINT=${#COMP_LINE}; _draguard; echo ${COMPREPLY[*]}"),
-            ("fish", "complete -C 'draguard policy che'"),
-            ("zsh", "_describe() { print ${(P)2} }; words=(draguard policy che); CURRENT=3; _draguard"),
+            (
+                "bash",
+                "COMP_LINE='COMMAND policy che'; COMP_POINT=${#COMP_LINE}; _draguard 'COMMAND'; echo ${COMPREPLY[*]}",
+            ),
+            ("fish", "complete -C 'COMMAND policy che'"),
+            ("zsh", "_describe() { print ${(P)2} }; words=('COMMAND' policy che); CURRENT=3; _draguard"),
         ],
     )
-    def test_a_script_asks_the_command(self, shell: str, asked: str, tmp_path: Path) -> None:
+    def test_a_script_asks_the_command_that_is_called(self, shell: str, asked: str, tmp_path: Path) -> None:
         if not which(shell):
             pytest.skip(f"no {shell} here")
         script = draguard("completion", shell).out.replace("else compdef _draguard draguard; ", "")
         file = tmp_path / "script"
-        file.write_text(f"{script}\n{asked}\n", encoding="utf-8")
-        path = f"{SCRIPT.parent}:{os.environ['PATH']}"
-        done = subprocess.run(
-            [shell, file], capture_output=True, text=True, check=True, env={**os.environ, "PATH": path}
+        (tmp_path / SCRIPT.name).symlink_to(SCRIPT)
+        ways = (
+            (SCRIPT.name, "PATH", f"{SCRIPT.parent}:{os.environ['PATH']}"),
+            (SCRIPT, "HOME", ""),
+            (f"~/{SCRIPT.name}", "HOME", str(tmp_path)),
         )
-        assert (done.stdout.split()[0].partition(":")[0], done.stderr) == ("check", "")
+        for command, name, value in ways:
+            file.write_text(f"{script}\n{asked.replace('COMMAND', str(command))}\n", encoding="utf-8")
+            done = subprocess.run(
+                [shell, file], capture_output=True, text=True, check=True, env={**os.environ, name: value}
+            )
+            assert (done.stdout.split()[0].partition(":")[0], done.stderr) == ("check", ""), command
 
 
 READING = each_row(

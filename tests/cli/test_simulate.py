@@ -129,7 +129,7 @@ class TestPods:
         driver = [stored.daemon_set(), stored.plugin(containerStatuses=[failing])]
         waits = [stored.claim("gpu"), stored.pod("p", ["gpu"], "Pending", "")]
         text = result(tmp_path, *stored.HEALTHY, *driver, *waits)
-        note = "the pod does not start before driver gpu.example.com runs on n1: pod driver-n1: plugin is not running"
+        note = "driver gpu.example.com does not run on n1, so the pod does not start: pod driver-n1: plugin"
         assert text.startswith("default/p: n1\n")
         assert note in text
         assert note not in result(tmp_path, *stored.HEALTHY, driver[0], stored.plugin(), *waits)
@@ -524,6 +524,21 @@ class TestText:
         assert of("c").startswith("no pod of namespace c is pending\n")
         assert json.loads(of("c", "-o", "json")) == []
         assert of("a", "--fit").startswith("1 pod like a/p fits\n")
+
+    def test_the_gang_of_a_pod_is_simulated_whichever_namespace_is_reported(self, tmp_path: Path) -> None:
+        gang = {
+            "apiVersion": "scheduling.k8s.io/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": "g"},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+        }
+        given = clusters.pod("p", schedulingGroup={"podGroupName": "g"})
+        given["metadata"]["namespace"] = "default"
+        other = clusters.pod("q", requests={"cpu": "99"}, schedulingGroup={"podGroupName": "g"})
+        manifest = written(tmp_path / "pod.yaml", given)
+        options = (str(manifest), "--pending", "-q", "-n", "a")
+        text = result(tmp_path, clusters.node("one"), gang, other, options=options)
+        assert text == "default/p: pending: its PodGroup g needs 2 pods together, and pod q gets no node\n"
 
     def test_copies_share_a_claim_by_name(self, tmp_path: Path) -> None:
         limited = clusters.pod(claims={"gpu": "c"}, requests={"cpu": "5"})

@@ -130,6 +130,15 @@ def test_a_fix_may_not_write_what_is_wrong(tmp_path: Path) -> None:
     assert "it causes error wrong-type" in said
 
 
+def test_a_fix_that_causes_a_finding_is_not_blamed_for_an_earlier_one_of_the_same_rule(tmp_path: Path) -> None:
+    text = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\nrules:\n"
+    text += "- {apiGroups: [resource.k8s.io], resources: [pods], verbs: [get]}\n"
+    text += "- {apiGroups: [resources.k8s.io], resources: [deviceclasses], verbs: [get]}\n"
+    after, said = corrected(tmp_path, text)
+    assert after == text
+    assert "it causes warning role-for-nothing: deviceclasses have no namespace" in said
+
+
 def test_a_diff_names_the_lines_of_the_file(tmp_path: Path) -> None:
     fields = ("deviceClassName: gpu", "exactly: {deviceClassName: gpu, count: 2, allocationMode: ALL}")
     file = tmp_path / "a.yaml"

@@ -263,7 +263,7 @@ def test_a_message_is_not_said_to_refuse_what_is_only_warned_of() -> None:
         assert message.startswith(f"is not used when {where} and {then}, and ")
 
 
-@pytest.mark.no_cover
+@pytest.mark.slow
 def test_the_namespace_is_not_blamed_if_too_little_work_is_left_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = f"{list(range(40))}.all(x, {list(range(40))}.all(y, x + y >= 0))"
     given = validating(slow, "object.metadata.labels.a == 'b'", rules=[CLAIMS])

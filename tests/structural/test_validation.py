@@ -154,7 +154,7 @@ def test_rules_that_cost_too_much_end_the_evaluation() -> None:
     )
 
 
-@pytest.mark.no_cover
+@pytest.mark.slow
 def test_the_budget_of_an_object_counts_before_that_of_a_rule() -> None:
     cheap, dear = "self.all(a, self.all(b, a + b < 3000))", "self.all(a, self.all(b, self.all(c, a + b + c < 3000)))"
     rules = [*({"rule": cheap} for _ in range(15)), {"rule": dear}]
@@ -163,7 +163,7 @@ def test_the_budget_of_an_object_counts_before_that_of_a_rule() -> None:
     assert "validation failed due to running out of cost budget" in found.message
 
 
-@pytest.mark.no_cover
+@pytest.mark.slow
 @each_row(
     ("costs", "said"),
     (

@@ -531,11 +531,12 @@ def judged(
         served = served_by(cluster)  # what is stated has precedence
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
         if versions == [None] and (nodes := cluster.all("Node")):
-            from webhook.simulation.cluster import release_in  # few clusters are given
+            from webhook.simulation.cluster import newest_kubelet  # few clusters are given
 
-            if (found := release_of(release_in(nodes))) != DEFAULT:
-                message = f"note: judged as Kubernetes 1.{DEFAULT}, but the nodes of the cluster run 1.{found}"
-                first.remarks.append(f"{message}: --kubernetes-version 1.{found} judges as that cluster does")
+            minor, _ = newest_kubelet(nodes)
+            if minor != DEFAULT and OLDEST <= minor <= NEWEST:
+                message = f"note: judged as Kubernetes 1.{DEFAULT}, but the nodes of the cluster run 1.{minor}"
+                first.remarks.append(f"{message}: --kubernetes-version 1.{minor} judges as that cluster does")
     old = _old_state(arguments, manifests, versions[0], first, tell)
     states: list[list[Piece]] = []
     unlooked = Unlooked()

@@ -400,16 +400,14 @@ def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool)
         with suppress(DeadlineExceededError):
             for index in in_order(pods, scheduler.cluster.inventory):
                 try:
-                    placement = scheduler.schedule(pods[index])
-                    if index not in reported:
-                        scheduler.lost(placement)
-                        continue
-                    for each, answer in tell.each(placement):
-                        found[places[id(each.pod)]] = answer
-                        if each.verdicts is not None and answer["node"]:
+                    for placement in scheduler.settled(scheduler.schedule(pods[index])):
+                        if (place := places[id(placement.pod)]) not in reported:
+                            continue
+                        found[place] = answer = tell.of(placement)
+                        if placement.verdicts is not None and answer["node"]:
                             answer["why"]["notes"] += _of_drivers(cluster, answer)
                         if page is not None:
-                            page.add(answer, each, tell)
+                            page.add(answer, placement, tell)
                 except GRAVE:
                     raise
                 except Exception as error:  # noqa: BLE001 - the other pods still get their answers
@@ -423,7 +421,7 @@ def _of_drivers(cluster: Stored, answer: JSONObject) -> Iterator[str]:
     results = (each for claim in answer["claims"].values() for each in items(claim, "devices", "results"))
     for driver in dict.fromkeys(text(each, "driver") for each in results):
         if why := not_running(cluster).get((driver, answer["node"])):
-            yield f"the pod does not start before driver {driver} runs on {answer['node']}: {why}"
+            yield f"driver {driver} does not run on {answer['node']}, so the pod does not start: {why}"
 
 
 def fitted(

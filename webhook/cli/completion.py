@@ -1,6 +1,6 @@
 """``draguard completion``: completes commands, options and values in a shell, by the table.
 
-The script of a shell runs the command with the line so far, and offers what it prints.
+The script of a shell runs the command that the line calls with the line so far, and offers what it prints.
 """
 
 from __future__ import annotations

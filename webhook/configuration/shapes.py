@@ -32,7 +32,8 @@ def word(*words: str) -> Shape:
 
 def list_of(item: Shape, least: int = 0) -> Shape:
     """Return the shape of a list of such items."""
-    return {"type": "array", "items": item, "minItems": least, "maxItems": MAX_ITEMS}
+    shape = {"type": "array", "items": item, "minItems": least, "maxItems": MAX_ITEMS}
+    return shape | ({"examples": [item["examples"]]} if "examples" in item else {})
 
 
 def map_of(shape: Shape) -> Shape:

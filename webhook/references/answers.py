@@ -127,8 +127,8 @@ def simulate(
     answers: dict[int, JSONObject] = {}
     places = {id(pod): index for index, pod in enumerate(pods)}
     for index in in_order(pods, inventory):
-        for placement, answer in tell.each(scheduler.schedule(pods[index])):
-            place = places[id(placement.pod)]
+        for placement in scheduler.settled(scheduler.schedule(pods[index])):
+            place, answer = places[id(placement.pod)], tell.of(placement)
             answer["why"]["notes"][:0] = refusals(*wanted[place])
             answers[place] = answer
     return [answers[index] for index in range(len(wanted))]

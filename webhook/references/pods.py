@@ -10,6 +10,7 @@ from webhook.api.templates import source
 from webhook.hints.names import in_place, listed
 from webhook.inventory import controller_of, devices_path
 from webhook.inventory.claims import containers_of, reserved_for
+from webhook.inventory.podgroups import group_of
 from webhook.inventory.resources import (
     ExtendedResources,
     amounts,
@@ -68,6 +69,21 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
             hint = context.or_in_cluster(known)
         message = context.missing(f'{kind} "{name}"', f" in namespace {namespace}", f"{who} pending")
         yield finding(path, message, hint)
+
+
+@rule("Pod", needs=("PodGroup",), of_field=True)
+def pod_group_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """A pod belongs to a PodGroup that does not exist in its namespace, or that is not among the manifests.
+
+    The scheduler does not look at such a pod, and sets no condition that explains it. The name cannot be changed once
+    the pod is created.
+    """
+    namespace, name = group_of(pod)
+    if name and not context.inventory.exists("PodGroup", name, namespace):
+        _, around = context.inventory.namesakes("PodGroup", name, namespace)
+        known = in_place(name, around, f"PodGroups in namespace {namespace}")
+        message = context.missing(f'PodGroup "{name}"', f" in namespace {namespace}", "the pod stays pending")
+        yield finding(("spec", "schedulingGroup", "podGroupName"), message, context.or_in_cluster(known))
 
 
 WITHOUT_DEVICES: Final = ": the container starts without devices"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from webhook.inventory import DRA
 from webhook.objects import JSONObject, placed, text, texts
@@ -10,6 +11,8 @@ from webhook.policy.manifest.kinds import GroupVersionKind, Kinds
 from webhook.policy.manifest.model import rule_of
 from webhook.problem import Path, Problem
 from webhook.references.rules import WEBHOOKS, Context, finding, rule
+
+_LISTS: Final = ("apiGroups", "apiVersions", "operations", "resources")
 
 
 @rule(*WEBHOOKS)
@@ -26,8 +29,10 @@ def webhook_not_called(configuration: JSONObject, context: Context) -> Iterator[
     served = {each.resource: kinds.versions_on(GroupVersionKind(DRA, "", each.kind)) for each in kinds.of_group(DRA)}
     for path, webhook in placed(configuration, "webhooks"):
         every = list(placed(webhook, "rules"))
-        for place, stated in ((place, rule_of(each)) for place, each in every):
-            if DRA in stated.groups or any(name in served for name, _ in stated.resources):
+        for place, each in every:  # they may be malformed: a configuration that does not name DRA is not judged
+            lists = {field: texts(each, field) for field in _LISTS}
+            stated = rule_of({**lists, "scope": text(each, "scope")})
+            if DRA in stated.groups or (stated.groups and any(name in served for name, _ in stated.resources)):
                 for problem in unknown_resources(stated, Path((*path, *place)), kinds):
                     if problem.rule == "unknown-resource":
                         yield finding(problem.path, problem.message, problem.hint, "NotCalled")

@@ -143,7 +143,7 @@ _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Re
 
 @rule()
 def reference_missing(cluster: Stored) -> Iterator[Found]:
-    """Pods need a claim or a template that their namespace does not have, so that they stay pending.
+    """Pods need a claim, a template or a PodGroup that their namespace does not have, so that they stay pending.
 
     Finished pods and workloads, and those without replicas, need nothing any more.
     """
@@ -170,7 +170,9 @@ def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[Steps, str
             message = f"its ResourceClaim {namespace}/{name} does not exist any more: it was deleted"
             yield here, message, "delete the pod, so that its claim is made again"
     pod = pod_view(workload, mapping(workload, *steps))
-    for missing in ("claim-not-found", "template-not-found") if cluster.has_all_claims else ("template-not-found",):
+    knows_groups = cluster.inventory.knows("PodGroup")
+    rules = {"claim-not-found": cluster.has_all_claims, "template-not-found": True, "pod-group-not-found": knows_groups}
+    for missing in (name for name, is_known in rules.items() if is_known):
         for problem in every_rule()[missing].check(pod, cluster.context):
             if text(value_at(pod, problem.path[:3]), "name") not in made:
                 yield (*steps, *problem.path), problem.message, problem.hint

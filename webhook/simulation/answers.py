@@ -181,12 +181,6 @@ class Answers:
             reason = reason or error or why["reason"] or (placement.condition or {}).get("message", "")
         return _answer(placement, reason, why, self._notes(placement))
 
-    def each(self, placement: Placement) -> Iterator[tuple[Placement, dict[str, Any]]]:
-        """Yield a placement and its result, then those of its gang that lose their nodes with it."""
-        yield placement, self.of(placement)
-        for lost in self._scheduler.lost(placement):
-            yield lost, self.of(lost)
-
     def overlay(self, placement: Placement) -> Overlay | None:
         """Return what a picture shows of a pod without a node, right after :meth:`of`; None for other pods."""
         if placement.node is not None or placement.candidates:

@@ -325,15 +325,22 @@ NODE_ALLOCATABLE: Final = "DRANodeAllocatableResources"
 _KUBELET: Final = re.compile(r"v?1\.([0-9]{1,3})(?:\.([0-9]{1,3}))?(?![0-9])")
 
 
-def release_in(nodes: Iterable[JSONObject]) -> str:
-    """Return the newest release of nodes' kubelets, which that of the control plane is not older than.
+def newest_kubelet(nodes: Iterable[JSONObject]) -> tuple[int, ...]:
+    """Return the newest release of nodes' kubelets, minor and patch, which that of the control plane is not older than.
 
-    The patch release counts: one scheduler differs from the next. It is the nearest release that can be simulated, and
-    the default if no node tells.
+    It is the default one if no node tells.
     """
     versions = (text(each, "status", "nodeInfo", "kubeletVersion") for each in nodes)
-    found = [tuple(int(part or 0) for part in match.groups()) for match in map(_KUBELET.match, versions) if match]
-    minor, patch = max(found, default=(DEFAULT, 0))
+    found = (tuple(int(part or 0) for part in match.groups()) for match in map(_KUBELET.match, versions) if match)
+    return max(found, default=(DEFAULT, 0))
+
+
+def release_in(nodes: Iterable[JSONObject]) -> str:
+    """Return the release that can be simulated and is nearest to that of nodes.
+
+    The patch release counts: one scheduler differs from the next.
+    """
+    minor, patch = newest_kubelet(nodes)
     if not _OLDEST <= minor <= DEFAULT:
         return f"1.{min(max(minor, _OLDEST), DEFAULT)}"
     return f"1.{minor}.{patch}" if patch else f"1.{minor}"
@@ -653,22 +660,18 @@ class Cluster:
         """Give a claim an allocation; return the updated claim."""
         if self.timestamp:
             allocation = {**allocation, "allocationTimestamp": self.timestamp}
-        return self._replaced(claim, {**claim.get("status", {}), "allocation": allocation})
+        return self.put_status(claim, {**claim.get("status", {}), "allocation": allocation})
 
     def reserve(self, claim: JSONObject, consumer: Consumer) -> JSONObject:
         """Reserve a claim for a consumer; return the updated claim."""
         status = claim.get("status", {})
         reserved = [*status.get("reservedFor", ()), consumer.reference()]
-        return self._replaced(claim, {**status, "reservedFor": reserved})
+        return self.put_status(claim, {**status, "reservedFor": reserved})
 
     def deallocate(self, claim: JSONObject) -> JSONObject:
         """Deallocate a claim; return the updated claim."""
         kept = {k: v for k, v in claim.get("status", {}).items() if k not in {"allocation", "reservedFor", "devices"}}
-        return self._replaced(claim, kept)
-
-    def restore(self, claim: JSONObject, earlier: JSONObject) -> JSONObject:
-        """Give a claim the status that it had; return the updated claim."""
-        return self._replaced(claim, mapping(earlier, "status"))
+        return self.put_status(claim, kept)
 
     def delete(self, claim: JSONObject) -> None:
         """Delete a claim."""
@@ -694,7 +697,8 @@ class Cluster:
             self._count(claim, is_used=True)
             self._placed |= gone
 
-    def _replaced(self, claim: JSONObject, status: JSONObject) -> JSONObject:
+    def put_status(self, claim: JSONObject, status: JSONObject) -> JSONObject:
+        """Give a claim a status; return the updated claim."""
         changed = {**claim, "status": status}
         before, after = allocation_of(claim), allocation_of(changed)
         if before and not after:

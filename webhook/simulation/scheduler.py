@@ -480,37 +480,40 @@ class Scheduler:
         reason = f"{how} ({node}{absent}), so {why and f'{why} and '}it can never run"
         return Placement(pod, None, None, claims, reason=reason)
 
-    def lost(self, placement: Placement) -> Sequence[Placement]:
-        """Take the placement of a pod; return those of its gang that end with it, and free their nodes and devices.
+    def settled(self, placement: Placement) -> Iterator[Placement]:
+        """Yield the placement of a pod, then those of its gang that end with it, whose nodes and devices are freed.
 
         The pods of a gang are bound together, or not at all; those that are not scheduled here count as if they were.
         """
-        group, inventory = group_of(placement.pod), self.cluster.inventory
-        if not (least := least_of(group, inventory)):
-            return ()
+        yield placement
+        group = group_of(placement.pod)
+        if not (least := least_of(group, self.cluster.inventory)):
+            return
         placed, failed = self._gangs[group]
         if placement.node is None and not placement.awaited:
             failed.append(placement)
         elif placement.verdicts is not None:  # it is bound by now, and was not before
             placed.append(placement)
-        if self._members[group] - len(failed) >= least:
-            return ()
-        absent = f"there is no node for pod {name_of(failed[0].pod)}"
-        why = f"its PodGroup {group[1]} needs {least} pods together, and {absent}"
+        if not failed or self._members[group] - len(failed) >= least:
+            return
+        why = f"its PodGroup {group[1]} needs {least} pods together, and pod {name_of(failed[0].pod)} gets no node"
         ended = [Placement(each.pod, None, None, reason=why) for each in placed]
         while placed:
             self._undo(placed.pop())
-        return ended
+        yield from ended
 
     def _undo(self, placement: Placement) -> None:
-        """Take the node and the devices of the pod back that was bound last."""
+        """Take back the node and the devices of the pod of a gang that was bound last."""
         self.cluster.unbind(placement.pod)
-        before = {name_of(each): each for each in placement.needs.claims} if placement.needs else {}
+        uses = {name_of(use.claim): use for use in placement.needs.uses} if placement.needs else {}
         for claim in map(self._current, placement.claims):
-            if earlier := before.get(name_of(claim)):
-                self.cluster.restore(claim, earlier)
-            else:
+            if (use := uses.get(name_of(claim))) is None:
                 self.cluster.delete(claim)
+            elif {*reserved_for(claim)} <= {*reserved_for(use.claim), use.consumer}:
+                self.cluster.put_status(claim, mapping(use.claim, "status"))
+            else:  # pods outside of the gang use it by now
+                left = [each.reference() for each in reserved_for(claim) if each != use.consumer]
+                self.cluster.put_status(claim, {**mapping(claim, "status"), "reservedFor": left})
 
     def filter(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Verdicts, Round]:
         """Check all nodes for a pod, without binding it."""

@@ -88,12 +88,12 @@ class Walk:
         work(1 + sum(len(schema.get(key) or ()) // _AT_ONCE for key in ("enum", "required")))
         if fault := self._wrong_type(schema, value):
             hint, fix = _of_type(schema.get("type"), value)
-            yield Fault(path, fault, ", ".join(filter(None, (hint, _such(schema)))), fix=fix)
+            yield Fault(path, fault, _such(schema, f"{hint}," if hint else "write it") or hint, fix=fix)
             return
         for key, test in (_OWN_TESTS if self._is_own else _TESTS).items():
             if key in schema and (fault := test(schema[key], value)):
                 near = meant(value, [*map(str, schema[key])]) if key == "enum" and isinstance(value, str) else ""
-                hint, fix = Advice((such := _such(schema)) and f"write it {such}")
+                hint, fix = Advice(_such(schema, "write it"))
                 if near:
                     hint, fix = Meant(f'did you mean "{near}"?'), Fix("replace", near, safe=False)
                 yield Fault(path, fault, hint, fix=fix)
@@ -165,8 +165,7 @@ class Walk:
                 if near and near not in value:
                     yield from self.check(properties[near], inner, (*path, name))
         for name in missing:
-            such = _such(properties.get(name, {}))
-            yield Fault(path, f"{name} is missing", such and f"add it, {such}")
+            yield Fault(path, f"{name} is missing", _such(properties.get(name, {}), "add it,"))
 
 
 def _types(schema: Schema) -> list[str]:
@@ -199,7 +198,7 @@ def _of_type(wanted: Any, value: Any) -> Advice:
         return Advice("write a map")
     if wanted == "array" and not isinstance(value, dict):
         return Advice("write a list, even of one item", Fix("wrap", safe=False))
-    if wanted == "string" and not isinstance(value, list | dict):
+    if wanted == "string" and value is not None and not isinstance(value, list | dict):
         return Advice("put it in quotes", Fix("quote", safe=False))
     literal: bool | int | None = _LITERALS.get(value) if isinstance(value, str) else None
     if isinstance(value, str) and wanted in {"integer", "number"} and _WHOLE.fullmatch(value):
@@ -215,23 +214,16 @@ def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
             yield Fault(path, f"{shown(value)} is the {limit}, which {key} excludes")
 
 
-def _such(schema: Schema) -> str:
-    """Give an example of a value; empty if the schema has none."""
+def _such(schema: Schema, doing: str) -> str:
+    """Say what to do, with an example of a value; empty if the schema has none."""
     examples = schema.get("examples")
-    return f"as in {shown(examples[0])}" if examples else ""
+    return f"{doing} as in {shown(examples[0])}" if examples else ""
 
 
 def meant(name: str, known: Collection[str]) -> str:
     """Return the known name that was probably meant; empty if none is near."""
     work(_A_NAME * len(known))
     return nearest(name, known)
-
-
-def _is_among(value: Any, values: Collection[Any]) -> bool:
-    """Tell whether a value is one of some; 0 is not false, nor 1 true."""
-    return value in values and any(
-        each == value and isinstance(each, bool) == isinstance(value, bool) for each in values
-    )
 
 
 def _size_beyond(limit: Any, value: Any, *, is_most: bool) -> str:
@@ -301,7 +293,7 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
 _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     "enum": lambda values, value: (
         ""
-        if _is_among(value, values)
+        if value in [each for each in values if isinstance(each, bool) == isinstance(value, bool)]  # True == 1
         else f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"
     ),
     "minimum": lambda limit, value: (

@@ -39,7 +39,7 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
     Claims are in the text ``podSpecPatch``, or since Argo Workflows 4.1 in ``resourceClaims``.
     """
     at = _spec_of_workflow(obj)
-    yield from _pods_applied(obj)
+    yield from (each for each in _applied(obj) if each.is_known)
     spec = mapping(obj, *at)
     of_all = mapping(spec, "templateDefaults")
     claims_of_patch = cache(_claims_of_patch)
@@ -76,19 +76,16 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
 
 
 def _applied(obj: JSONObject) -> Iterator[ManifestIn]:
-    """Find the manifests that a workflow applies as texts, unless parameters change them."""
+    """Find the manifests that a workflow applies as texts, unless parameters change them; of workloads, the pods."""
     for steps, template in placed(obj, *_spec_of_workflow(obj), "templates"):
         at, stated = (*steps, "resource", "manifest"), text(template, "resource", "manifest")
         for each in parse(stated) if stated and "{{" not in stated and not _has_aliases(stated) else ():
             if isinstance(each, Document) and is_held(each.data):
-                yield ManifestIn(each.data, {(): at}, is_known=False, unsure=_STEPS, texts=frozenset({at}))
-
-
-def _pods_applied(obj: JSONObject) -> Iterator[ManifestIn]:
-    for each in _applied(obj):
-        path = pod_template(each.manifest)
-        if path is not None and (template := value_at(each.manifest, path)):
-            yield each._replace(manifest=manifest(each.manifest, template), is_known=True)
+                made, path = each.data, pod_template(each.data)
+                if path is not None:
+                    fields = mapping(made, *path).items()
+                    made = manifest(made, {name: field for name, field in fields if name not in {"apiVersion", "kind"}})
+                yield ManifestIn(made, {(): at}, path is not None, unsure=_STEPS, texts=frozenset({at}))
 
 
 _STEPS: Final = "its steps tell how often a template runs"

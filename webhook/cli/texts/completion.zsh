@@ -3,7 +3,7 @@
 _draguard() {
   local line word
   local -a lines values keys
-  lines=("${(@f)$(draguard completion zsh "${(j: :)words[1,CURRENT]}" 2>/dev/null)}")
+  lines=("${(@f)$("${words[1]/#\~/$HOME}" completion zsh "${(j: :)words[1,CURRENT]}" 2>/dev/null)}")
   for line in "${(@)lines[2,-1]}"; do
     word=${${line%%$'\t'*}//:/\\:}
     if [[ $word == *= ]]; then keys+=("$word"); else values+=("$word:${line#*$'\t'}"); fi
