@@ -688,7 +688,7 @@ def _ordered_texts(policy: Policy) -> Iterator[Problem]:
         written = side.value if isinstance(side, Literal) and isinstance(side.value, str) else ""
         if written[:1].isdigit() and not (quantity(written, 0) and semver(written, 0)):
             message = f'{quoted(written)} is text, and texts are ordered by their letters: "1000" is less than "550"'
-            hint = "make amounts of both sides by quantity(…), versions by semver(…), and compare them by compareTo"
+            hint = "convert both sides by quantity(…), or versions by semver(…), and compare them by compareTo"
             yield warning("order-of-texts", stated.path, message, hint, stated.start + side.offset)
 
 
