@@ -129,7 +129,7 @@ class TestPods:
         driver = [stored.daemon_set(), stored.plugin(containerStatuses=[failing])]
         waits = [stored.claim("gpu"), stored.pod("p", ["gpu"], "Pending", "")]
         text = result(tmp_path, *stored.HEALTHY, *driver, *waits)
-        note = "the pod does not start before driver gpu.example.com runs on n1: pod driver-n1: plugin is not running"
+        note = "driver gpu.example.com does not run on n1, so the pod does not start: pod driver-n1: plugin"
         assert text.startswith("default/p: n1\n")
         assert note in text
         assert note not in result(tmp_path, *stored.HEALTHY, driver[0], stored.plugin(), *waits)

@@ -421,7 +421,7 @@ def _of_drivers(cluster: Stored, answer: JSONObject) -> Iterator[str]:
     results = (each for claim in answer["claims"].values() for each in items(claim, "devices", "results"))
     for driver in dict.fromkeys(text(each, "driver") for each in results):
         if why := not_running(cluster).get((driver, answer["node"])):
-            yield f"the pod does not start before driver {driver} runs on {answer['node']}: {why}"
+            yield f"driver {driver} does not run on {answer['node']}, so the pod does not start: {why}"
 
 
 def fitted(

@@ -67,7 +67,7 @@ def absences(cluster: Stored) -> Sequence[tuple[Plugin, Mapping[str, str]]]:
             pod, is_old = each.pods.get(name_of(node)), cluster.is_older(text(node, *_MADE), _STARTING)
             if pod is None:
                 if is_old and is_for(spec, node):
-                    absent[name_of(node)] = "no pod"
+                    absent[name_of(node)] = "no pod of its DaemonSet"
             elif (why := trouble_of(pod)) and (_crashes(pod) or (is_old and _is_settled(pod, cluster))):
                 absent[name_of(node)] = f"pod {name_of(pod)}: {why}"
         found.append((each, absent))

@@ -830,12 +830,13 @@ class _Pending:
         plugin, cluster, ready = refusal.plugin, self.scene.cluster, condition_of(states[0].node, "Ready")
         ports = ", ".join(sorted(str(port) for _, _, port in needs.demand.ports))
         taints = states[0].untolerated(needs.demand.tolerations) if plugin == TAINTS else []
+        full = "no room for the pod" if refusal.missing else f"{states[0].pods} pods, and no more fit"
         said = {
             CORDON: f"{is_} cordoned (unschedulable)",
             TAINTS: f"{has} {'taints' if taints[1:] else 'a taint'} that the pod does not tolerate",
             AFFINITY: f"{is_} not selected by the pod's node selector or affinity",
             PORTS: f"{has} no free host port {ports}, as another pod there uses it",
-            RESOURCES: f"{has} no room for it" if refusal.missing else f"{has} {states[0].pods} pods, and no more fit",
+            RESOURCES: f"{has} {full}",
         }.get(plugin, f"{is_} not suitable: {', '.join(refusal.reasons)}")
         nodes = [cluster.index[each.name] for each in states]
         details = [*rejections.Explainer(cluster).details(nodes, refusal, needs)]
