@@ -76,6 +76,10 @@ def test_patterns_that_take_more_memory_than_is_allowed(pattern: str) -> None:
         compile_pattern(pattern)
 
 
+def test_characters_in_both_cases_fit_the_memory() -> None:
+    assert compile_pattern("^(?:[fF][aA][lL][sS][eE]){1000}$").is_in("fAlSe" * 1000)
+
+
 @each_row("call", "matches({})", "find({})", "findAll({})", "findAll({}, 2)")
 def test_a_constant_that_is_not_a_pattern_is_refused_when_the_expression_is_created(call: str) -> None:
     for case in WRONG[::10]:

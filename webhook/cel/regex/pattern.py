@@ -74,6 +74,7 @@ _ESCAPE: Final = "invalid escape sequence"
 _INVALID_NAME: Final = "invalid named capture"
 _UNICODE_WEIGHT: Final = 600
 _CLASS_WEIGHT: Final = 8
+_ASCII: Final = 0x80
 
 
 class ParsedPattern(NamedTuple):
@@ -366,13 +367,14 @@ class _Reader:
     def _class(self) -> None:
         text, start = self._text, self._at
         self._at += 1
-        self._at += text.startswith("^", self._at)
+        negative = text.startswith("^", self._at)
+        self._at += negative
         weight = 0
         while not weight or not text.startswith("]", self._at):
             own = self._named_class() or (text.startswith("\\", self._at) and self._set(in_class=True))
             weight += own or self._range(start)
         self._at += 1
-        self._push(Node(CLASS, weight=weight))
+        self._push(Node(CLASS, weight=weight + negative * _CLASS_WEIGHT))
 
     def _named_class(self) -> int:
         """`[:alpha:]`, within brackets: the weight; 0 for anything else."""
@@ -397,7 +399,7 @@ class _Reader:
             high = self._class_character(class_at)
             if high < low:
                 self._fail(_RANGE, start, self._at)
-        return _CLASS_WEIGHT
+        return 1 if high < _ASCII else _CLASS_WEIGHT
 
     def _class_character(self, class_at: int) -> int:
         text = self._text
