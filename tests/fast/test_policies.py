@@ -199,6 +199,14 @@ def test_policies_that_change_an_object_are_left_to_the_plain_way() -> None:
     assert passed(policies, claim_review(object=CLAIM | {"spec": {}}), MUTATING) is None
 
 
+def test_a_deletion_passes_policies_that_change_objects_without_a_look_at_its_namespace() -> None:
+    selector = {"matchExpressions": [{"key": "team", "operator": "Exists"}]}
+    policies = load(mutating("p", "Object{}", matchConstraints=CLAIMS | {"namespaceSelector": selector}))
+    request = claim_review(operation="DELETE", object=None, oldObject=CLAIM)
+    verdict = mutate(request_of_review(request), policies)
+    assert passed(policies, request, MUTATING) == (verdict.cost, verdict.notes) == (0, ())
+
+
 def test_objects_of_another_version_are_left_to_the_plain_way() -> None:
     policies = load(validating("object.apiVersion.endsWith('v1')", matchConstraints=CLAIMS))
     assert passed(policies, claim_review()) is not None

@@ -142,11 +142,14 @@ def test_amounts_and_versions_that_are_ordered_as_texts_are_found(comparison: st
     ("c.resources.limits[?'nvidia.com/gpu'].orValue(0) == 0", ""),
     ("c.resources.limits.cpu == 'none'", ""),
     ("variables.limits['nvidia.com/gpu'] == 1", ""),
+    ("variables.sizes.all(size, size.limits.gpu == 1)", ""),
 )
 def test_an_amount_that_is_never_written_so_is_found(comparison: str, hint: str) -> None:
     asked = f"object.spec.containers.all(c, has(c.resources.limits) && {comparison})"
+    stated = {"limits": "{'nvidia.com/gpu': 1}", "sizes": "[{'limits': {'gpu': 1}}]"}
+    variables = [{"name": name, "expression": each} for name, each in stated.items()]
     for rules, is_found in ((PODS, True), (rule("models", group="example.com"), False)):
-        listed = problems(asked, rules=[rules], variables=[{"name": "limits", "expression": "{'nvidia.com/gpu': 1}"}])
+        listed = problems(asked, rules=[rules], variables=variables)
         assert [each.hint for each in listed if each.rule == "impossible-value"] == [hint] * bool(hint and is_found)
 
 

@@ -592,7 +592,7 @@ def _as_quantity(node: Expression) -> Read | None:
 
 @rule_of_selectors(of_field=True)
 def order_of_texts(selector: Selector, context: Context) -> Iterator[Problem]:
-    """A selector compares the order of an attribute and a number or version written as text; so does a policy.
+    """A selector or policy compares the order of a value and a number or version that is written as text.
 
     Texts are ordered by their letters, so that "1000" is less than "550". If the attribute is a version or a number, as
     drivers publish it, the comparison is a run-time error, which ends the scheduling of the pod for all nodes.

@@ -23,7 +23,7 @@ from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers,
 from webhook.policy.change.native import Natives, check_names, configuration_of, expect_no_panic, to_json
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.policyset import Invocation, PolicySet
-from webhook.policy.evaluation.request import DELETE, UPDATE, Request
+from webhook.policy.evaluation.request import UPDATE, Request
 from webhook.policy.evaluation.session import (
     ConfigurationError,
     Evaluation,
@@ -89,8 +89,7 @@ def mutate(
     mutator = _Mutator(session)
     tally = mutator.tally
     try:
-        if request.operation != DELETE:
-            mutator.evaluate_all()
+        mutator.evaluate_all()
         if not tally.refusals:
             mutator.run_webhooks(webhooks)
     except DecodingError as error:

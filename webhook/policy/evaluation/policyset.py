@@ -21,7 +21,7 @@ from webhook.api import conversion, judgement
 from webhook.api.versions import type_of
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_of, name_of, plain, text
-from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request, placed
+from webhook.policy.evaluation.request import CREATE, DELETE, NAMESPACES, UPDATE, Request, placed
 from webhook.policy.evaluation.verdict import PolicyDecision
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, Resource, guess_resource, kind_in
 from webhook.policy.manifest.model import (
@@ -396,7 +396,8 @@ class PolicySet:
         place = request.resource, request.kind, request.operation, request.subresource, not request.namespace
         found = self._plans[kind].get(place)
         if found is None:
-            hooks = self.validating if kind == VALIDATING else self.mutating
+            # Mutating policies apply to no DELETE (apiserver pkg/admission/plugin/policy/mutating/plugin.go).
+            hooks = self.validating if kind == VALIDATING else () if request.operation == DELETE else self.mutating
             found = tuple(_planned(hooks, request, self))
             parts = (*request.resource, *request.kind, request.operation, request.subresource)
             keep(self._plans[kind], place, found, sum(map(len, parts)))

@@ -688,7 +688,7 @@ def _ordered_texts(policy: Policy) -> Iterator[Problem]:
         written = side.value if isinstance(side, Literal) and isinstance(side.value, str) else ""
         if written[:1].isdigit() and not (quantity(written, 0) and semver(written, 0)):
             message = f'{quoted(written)} is text, and texts are ordered by their letters: "1000" is less than "550"'
-            hint = "make amounts of both sides by quantity(…), versions by semver(…), and compare them by compareTo"
+            hint = "convert both sides by quantity(…), or versions by semver(…), and compare them by compareTo"
             yield warning("order-of-texts", stated.path, message, hint, stated.start + side.offset)
 
 
@@ -698,7 +698,7 @@ def _unwritten_amounts(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     for stated, call in _calls(policy) if is_own else ():
         for side, other in permutations(call.arguments) if call.function in _COMPARISONS else ():
             around = (step := step_of(other)) and step_of(step[0])
-            if not around or around[1] not in _AMOUNTS or _field(other).startswith(("params.", "variables.")):
+            if not around or around[1] not in _AMOUNTS or not _is_of_object(other, stated):
                 continue
             if isinstance(side, Literal) and type(side.value) in {str, int}:
                 with suppress(ValueError):
@@ -706,6 +706,13 @@ def _unwritten_amounts(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
                         message = f'this is never equal: the API server writes the amount as the text "{meant}"'
                         hint = f'did you mean "{meant}"?'
                         yield warning("impossible-value", stated.path, message, hint, stated.start + side.offset)
+
+
+def _is_of_object(field: Expression, stated: StatedExpression) -> bool:
+    """Tell whether a field is one of the object; what a loop reads is, if nothing else is there to loop over."""
+    compiled = stated.compiled
+    others = compiled.program.variables if isinstance(compiled, CompiledExpression) else ()
+    return _field(field).startswith(("object.", "oldObject.")) or {"params", "variables"}.isdisjoint(others)
 
 
 def _messages(policy: Policy) -> list[Problem]:
