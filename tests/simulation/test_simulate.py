@@ -27,6 +27,7 @@ from tests.simulation.clusters import (
 )
 from tests.steps import counting
 from webhook import simulate
+from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.inventory import Inventory
 from webhook.inventory.claims import POD, POD_GROUP, allocation_of, reserved_for
 from webhook.objects import JSONObject, name_of
@@ -331,6 +332,12 @@ def test_what_happened_last_to_an_object_tells_the_time(status: JSONObject) -> N
     assert written(newest(Inventory(objects))) == made
     objects[1]["status"] = status
     assert written(newest(Inventory(objects))) == "2026-01-01T00:00:09Z"
+
+
+def test_the_deadline_ends_pods_for_which_no_node_is_looked_at_too() -> None:
+    scheduler = Scheduler(Cluster(Inventory([node("a")]), Settings.of()))
+    with limited(Budget(deadline=0.0)), pytest.raises(DeadlineExceededError):
+        scheduler.schedule(pod(schedulingGates=[{"name": "wait"}]))
 
 
 def test_consumers_are_known_by_their_resource_and_its_group() -> None:

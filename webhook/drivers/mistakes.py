@@ -251,8 +251,7 @@ def _in_parameters(value: dict[str, Any], gates: Collection[str]) -> Iterator[Mi
     yield from found
     for kind, schema in () if found else stated:
         for path, error in rule_errors(ParameterSchema(schema), NEWEST):
-            steps = (*roots[kind], *path)
-            yield Mistake(Path(steps), f"{'.'.join(str(each) for each in steps if each != 'properties')}: {error}")
+            yield _mistake(Path((*roots[kind], *path)), error)
 
 
 def _in_schema(where: Path, value: dict[str, Any], gates: Collection[str], *, is_lenient: bool) -> Iterator[Mistake]:

@@ -153,7 +153,7 @@ def attribute_published_twice(each: JSONObject, context: Context) -> Iterator[Pr
     driver = text(each, "spec", "driver")
     takes = "the scheduler takes " + ("this one" if context.release >= _DOMAINS_COUNT_SINCE else "either")
     for path, holder, device in _holders(each):
-        for name in published_twice(device, driver, holder):
+        for name in _published_twice(device, driver, holder):
             message = f'it is the same {holder.removesuffix("s")} as "{name}", which has another value: {takes}'
             yield finding((*path, f"{driver}/{name}"), message, "leave one of them out", "Contradiction")
 
@@ -192,7 +192,7 @@ def node_not_found(each: JSONObject, context: Context) -> Iterator[Problem]:
         yield finding(("spec", "nodeName"), message, context.or_in_cluster(in_place(name, known, "nodes")))
 
 
-def published_twice(device: JSONObject, driver: str, holder: str) -> Iterator[str]:
+def _published_twice(device: JSONObject, driver: str, holder: str) -> Iterator[str]:
     """Return the names that a device publishes both plainly and with its driver's domain, with different values.
 
     Both name the same, and upstream takes the one that it comes to last, in the random order of a Go map.

@@ -52,7 +52,7 @@ UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule
 """The taint of nodes that take no new pods."""
 
 
-REMOVERS: Final = {
+_REMOVERS: Final = {
     **dict.fromkeys(("karpenter.sh/disrupted", "karpenter.sh/disruption"), "Karpenter"),
     "ToBeDeletedByClusterAutoscaler": "cluster-autoscaler",
 }
@@ -69,7 +69,7 @@ NODE_STATES: Final = {
     "node.cloudprovider.kubernetes.io/uninitialized": "{is} initialized",
     "node.cloudprovider.kubernetes.io/shutdown": "{is} started",
     "karpenter.sh/unregistered": "{is} registered by Karpenter",
-    **{taint: f"{{is}} kept by {who}" for taint, who in REMOVERS.items()},
+    **{taint: f"{{is}} kept by {who}" for taint, who in _REMOVERS.items()},
 }
 """The taints that reflect a node's state, and the state that the node must reach: pods should not tolerate them."""
 _SINGULAR: Final = {"is": "is", "has": "has"}

@@ -358,6 +358,7 @@ class Scheduler:
 
     def schedule(self, pod: JSONObject) -> Placement:
         """Schedule a pod, with the retries that the scheduler itself would make at once."""
+        check_deadline()
         cluster = self.cluster
         if refused := cluster.refusal_of_pod(pod):
             return Placement(pod, None, None, reason=f"the API server refuses it: {refused}")
