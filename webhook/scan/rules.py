@@ -33,7 +33,7 @@ _OF_REFERENCES: Final[dict[str, tuple[str, ...]]] = {
     "DeviceClass": ("extended-resource-ambiguous",),
 }
 """The rules about references that stored objects must meet, whether anything uses these or not."""
-_OF_AWAITED: Final = ("selects-nothing", "not-enough-devices", "never-allocated")
+_OF_AWAITED: Final = ("selects-nothing", "not-enough-devices")
 """Further ones for claims and templates that a pod waits for: others may be ahead of their hardware."""
 
 
