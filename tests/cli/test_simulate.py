@@ -184,6 +184,7 @@ class TestNames:
         ("one", ("-n", "b", "-q"), 0, "b/one: node-"),
         ("a/one", ("-n", "b", "-q"), 0, "a/one: node-"),
         ("two", ("-n", "a"), 2, "two: no such file, and namespace a has no pod two: did you mean b/two?"),
+        ("pod/two", ("-n", "a"), 2, "pod/two: namespace a has no pod two: did you mean b/two?"),
         ("b/pod/two", ("-q",), 0, "b/two: node-"),
         *(
             (each, (), 2, f"{each}: {GIVE}: `draguard why {each}` explains the Deployment")
