@@ -105,14 +105,14 @@ def test_the_policy_of_the_page_does_what_the_page_shows(tmp_path: Path, monkeyp
     texts = {
         "policies/few-devices/policy.yaml": policy,
         "policies/few-devices/tests.yaml": suite,
-        "limits.yaml": limits,
+        "policies/few-devices/limits.yaml": limits,
         "manifests/claim.yaml": claim,
     }
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert draguard("policy", "test", "--strict", "policies").code == 0
-    refused = draguard("validate", "--policies", "policies", "--policies", "limits.yaml", "manifests").out
+    refused = draguard("validate", "--policies", "policies/", "manifests/").out
     assert refused.split("\n\n")[0] in page
     (tmp_path / "policies/few-devices/policy.yaml").write_text(
         policy.replace("requests)", "request)"), encoding="utf-8"

@@ -139,10 +139,10 @@ class Fix(NamedTuple):
     Args:
         change: ``replace`` writes another value. ``quote`` puts the text of the value in quotes. ``rename`` gives the
             field another name. ``respell`` writes another name of an object or of a part of one, here and wherever the
-            old one refers to it. ``remove`` removes the item of a list. ``nest`` moves the field into a map beside
-            it. ``unwrap`` puts the fields of a map in its place. ``wrap`` puts a value into a map or a list; ``alone``
-            writes the only value of a map or list in its place. ``list`` makes a list of a map, with its keys as a
-            field of the items. ``separate`` puts ``---`` above the line.
+            old one refers to it. ``remove`` removes the item of a list, or a field. ``nest`` moves the field into
+            a map beside it. ``unwrap`` puts the fields of a map in its place. ``wrap`` puts a value into a map or a
+            list; ``alone`` writes the only value of a map or list in its place. ``list`` makes a list of a map, with
+            its keys as a field of the items. ``separate`` puts ``---`` above the line.
         value: The other value, the other name, or the field of the map or items; for ``wrap``, an empty value means
             a list.
         safe: Whether the change is certainly what the user meant.

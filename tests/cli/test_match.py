@@ -142,6 +142,8 @@ class TestMatch:
         expression = 'device.attributes["gpu.example.com"].model == "H100"'
         with_option = draguard("match", "-e", expression, "--cluster", CLUSTER)
         assert draguard("match", expression, "--cluster", CLUSTER) == with_option
+        wrong = draguard("match", 'attributes.model == "H100"', "--cluster", CLUSTER).err
+        assert wrong.startswith("-e:1:1: error cel-selector: undeclared reference to 'attributes'")
 
     @each_row(
         ("read", "hint"),

@@ -12,6 +12,7 @@ from tests.policies import POLICY
 from tests.policy.examples import POD as PRESCHEDULED
 from tests.rows import each_row
 from webhook.api.versions import DEFAULT, NEWEST
+from webhook.explain.text import example
 
 CLASS_WITH_SELECTOR = """\
 apiVersion: resource.k8s.io/v1
@@ -542,6 +543,13 @@ class TestOld:
         (found,) = findings("validate", "--old", folder / "old", folder / "new")
         assert (found["file"], found["line"], found["rule"]) == (f"{folder}/new/b.yaml", 11, "immutable")
         assert found["hint"] == "delete the object and create it again"
+
+    def test_the_claims_of_a_job_may_not_change(self, write: Write) -> None:
+        shown = example("claims-of-job")
+        assert shown
+        folder = write(old__a=shown.before, new__a=shown.fails)
+        (found,) = findings("validate", "--old", folder / "old", folder / "new")
+        assert (found["rule"], found["hint"]) == ("claims-of-job", "delete the object and create it again")
 
     def test_objects_of_one_state_only_are_not_a_problem(self, write: Write) -> None:
         gone, new = CLAIM.replace("name: claim", "name: gone"), CLAIM.replace("name: claim", "name: new")

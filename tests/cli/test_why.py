@@ -46,6 +46,7 @@ class TestAsked:
     @each_row(
         ("arguments", "said"),
         (("notebok", "-n", "ml"), "no such file, and namespace ml has no pod notebok: did you mean notebook?"),
+        (("pod/notebok", "-n", "ml"), "pod/notebok: namespace ml has no pod notebok: did you mean notebook?"),
         (("chat", "-n", "ml"), "did you mean chat-6c5f-a1, chat-6c5f-b2, chat-7d9b-c3, deployment/chat?"),
         (("deployment/chatt", "-n", "ml"), "namespace ml has no Deployment chatt: did you mean deployment/chat?"),
         (("node/gpu-9",), "the cluster has no Node gpu-9, but gpu-1, gpu-2"),

@@ -116,7 +116,7 @@ def test_a_fix_may_bring_errors_to_light(tmp_path: Path) -> None:
     assert corrected(tmp_path, beyond)[0] == text
 
 
-@each_row("fields", "count: two", "allocationMode: All, count: 2")
+@each_row("fields", "count: two", "allocationMode: ExactCount, count: -1")
 def test_wrong_values_below_a_misspelt_field_do_not_block_its_fix(fields: str, tmp_path: Path) -> None:
     text = claim(f"requests: [{{name: g, exactly: {{deviceClassName: gpu, {fields}}}}}]")
     assert corrected(tmp_path, text.replace("exactly", "exactl"))[0] == text

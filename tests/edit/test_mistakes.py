@@ -116,3 +116,39 @@ def test_wrong_parameters_that_a_misspelling_hid_do_not_block_its_fix(right: str
     left, corrected = found(tmp_path, TOO_MUCH.replace(right, wrong), "--fix", "--unsafe-fixes")
     assert "wrong-parameters" in left
     assert corrected == TOO_MUCH
+
+
+REQUEST = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpus}
+spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: gpu.example.com, COUNT}}]}}
+"""
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train}
+spec:
+  template:
+    spec:
+      COUNT
+      containers: [{name: train, image: i, resources: {claims: [{name: gpus}]}}]
+      resourceClaims: [{name: gpus, resourceClaimName: gpus}]
+"""
+
+
+@each_row(
+    ("manifest", "wrong", "right"),
+    (REQUEST, "allocationMode: All, count: 2", "allocationMode: All"),
+    (REQUEST, "count: 2, allocationMode: All", "allocationMode: All"),
+    (JOB, "restartPolicy: Always", "restartPolicy: Never"),
+    (CLUSTER, "All\n          count: 1", "All"),
+)
+def test_a_value_that_cannot_stand_there_is_fixed_if_that_is_asked_for(
+    manifest: str, wrong: str, right: str, tmp_path: Path
+) -> None:
+    broken, fixed = (
+        manifest.replace("COUNT", each).replace("ExactCount\n          count: 1", each) for each in (wrong, right)
+    )
+    assert found(tmp_path, broken, "--fix")[1] == broken
+    assert found(tmp_path, broken, "--fix", "--unsafe-fixes") == ([], fixed)

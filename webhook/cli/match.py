@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -45,11 +46,13 @@ from webhook.usage import UsageError
 _WORK: Final = 2 * DOCUMENT
 """The work that all selectors together may take: some twenty seconds."""
 
+_SELECTOR: Final = re.compile(r"device\.|[=!]=|&&|\|\|")
+
 
 def run(arguments: Namespace) -> int:
     """Print the matching devices of each request; return 1 if none match, or if a selector fails."""
     # A path that is evidently a selector is taken for one, as -e is easily forgotten.
-    is_selector = {path: "device." in path and not os.path.lexists(path) for path in arguments.paths}
+    is_selector = {path: bool(_SELECTOR.search(path)) and not os.path.lexists(path) for path in arguments.paths}
     selectors = (path for path in arguments.paths if is_selector[path])
     arguments.expression = [*arguments.expression, *selectors]  # the default is shared
     arguments.paths = [path for path in arguments.paths if not is_selector[path]]

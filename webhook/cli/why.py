@@ -171,7 +171,8 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
         for kind in others
         if inventory.find(kind, asked.name, "" if kind == "Node" else asked.place or DEFAULT_NAMESPACE)
     ]
-    missing = f"{'no such file, and ' if asked.kind == 'Pod' else ''}{where} has no {what} {asked.name}"
+    is_name = asked.kind == "Pod" and not split_kind(asked.stated)[0]
+    missing = f"{'no such file, and ' if is_name else ''}{where} has no {what} {asked.name}"
     kinds, is_other = "", asked.kind not in ASKED.values()
     if asked.kind == "Pod" and "/" in asked.stated and asked.namespace not in {DEFAULT_NAMESPACE, *dict(names)}:
         no_owner, is_other = f"Kind {asked.namespace} is not one of a pod's owners", True

@@ -56,7 +56,11 @@ def _renamed(_tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
 
 
 def _removed(tree: Tree, found: PlacedNode, _fix: Fix) -> Sequence[Edit]:
-    """Remove the item of a list, unless it is not an item, or the only one."""
+    """Remove the item of a list, or the field of a map, unless it is the only one."""
+    if found.entry and found.around:
+        with suppress(UnableError):
+            return (FlowMap if found.in_braces else BlockMap)(tree, found.around).remove(found.entry.name)
+        return ()
     items = (found.around and found.around.items) or []
     if not items[1:]:  # something must stay
         return ()

@@ -279,9 +279,13 @@ _STANDARD: Final = {each.lower(): each for each in ("numaNode", "pciBusID", "pci
 def _mode(problem: Problem, obj: Any) -> Advice:
     """Explain that mode All has no count, or what a mode of v1alpha2 was."""
     if text(value_at(obj, problem.path[:-1]), "allocationMode") == ALL:
-        return Advice("All takes all matching devices: leave out count")
+        return Advice("All takes all matching devices: leave out count", Fix("remove", safe=False))
     now = "said when to allocate in v1alpha2, now always when a pod needs the devices: leave the field out"
     return Advice(f"{problem.value} {now}" if problem.value in {"Immediate", "WaitForFirstConsumer"} else "")
+
+
+def _again(problem: Problem, _obj: Any) -> Advice:
+    return _if("status" not in problem.path[:1], "delete the object and create it again")
 
 
 def _if(condition: object, hint: str) -> Advice:
@@ -293,7 +297,8 @@ def _is_short(name: Any) -> bool:
 
 
 _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
-    "immutable": lambda problem, _: _if("status" not in problem.path[:1], "delete the object and create it again"),
+    "immutable": _again,
+    "claims-of-job": _again,
     "requests-that-exist": _request,
     "container-claims": _claim,
     "claim-names": lambda problem, _: _if(problem.reason == REQUIRED, "add a name, by which containers use the claim"),
@@ -313,7 +318,10 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
         f"set `{'deviceClassName' if obj.get('apiVersion') == _FLAT else 'exactly'}` for one class, "
         "or list alternatives in `firstAvailable`, most preferred first"
     ),
-    "pods-that-end": lambda problem, _: _if(problem.reason == REQUIRED, "write restartPolicy: Never"),
+    "pods-that-end": lambda problem, obj: Advice(
+        "write restartPolicy: Never" if problem.reason == REQUIRED else "",
+        Fix("replace", "Never", safe=False) if problem.reason == REQUIRED and value_at(obj, problem.path) else None,
+    ),
     "pods-without-end": lambda *_: Advice(
         "pods of this kind run until they are deleted, those of a Job end: leave the field out, or use a Job"
     ),

@@ -118,10 +118,14 @@ def _of_references(kind: str, cluster: Stored) -> Iterator[tuple[Problem, JSONOb
         if kind == "ResourceClaim" and (allocation_of(obj) or CLAIM_NAME in mapping(obj, "metadata", "annotations")):
             continue  # it has its devices; or its template is reported
         rules, fleet = _OF_REFERENCES[kind], cluster.context.fleet
+        further = rules
         if (namespace_of(obj), name_of(obj)) in awaited and fleet is not None:
             has_devices = all(fleet.of_class(each.of_class) for each in cluster.context.requests(obj))
-            rules += _OF_AWAITED if has_devices else ()  # else `class-matches-nothing` tells
-        yield from ((problem, obj) for problem in apply_rules(obj, kind, cluster.context) if problem.rule in rules)
+            further += _OF_AWAITED if has_devices else ()  # else `class-matches-nothing` tells
+        for problem in apply_rules(obj, kind, cluster.context):
+            # Of an alternative they tell nothing: another one may do.
+            if problem.rule in (rules if "firstAvailable" in problem.path else further):
+                yield problem, obj
 
 
 def named(obj: JSONObject) -> str:

@@ -82,7 +82,7 @@ def _absent(scene: Scene, pod: JSONObject, entry: JSONObject, ref: Ref) -> tuple
     rule = "template-not-found" if ref.kind == _TEMPLATE else "claim-not-found"
     missing = (said for of, said in scene.places(rule, pod) if text(of, "name") == text(entry, "name"))
     said = next(missing, f"{ref} cannot be decoded")
-    return said, [ref, *scene.mentioned(said, ref.namespace)]
+    return said, scene.and_meant(ref)
 
 
 def being_deleted(scene: Scene, claim: JSONObject) -> Cause:

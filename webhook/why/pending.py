@@ -608,8 +608,8 @@ class _Pending:
         for claim in used:
             written, names = self._source(claim), {each.class_name for each in requests_of(claim)} - known
             for said in self.scene.rule("class-not-found", claim) if not allocation_of(claim) else ():
-                about = [*(Ref("DeviceClass", each) for each in sorted(names)), written]
-                yield Cause(f"{written.kind} {written.name}: {said}", [about, self.scene.mentioned(said, "")])
+                about = [self.scene.and_meant(Ref("DeviceClass", each)) for each in sorted(names)]
+                yield Cause(f"{written.kind} {written.name}: {said}", [*about, written])
 
     def _source(self, claim: JSONObject) -> Ref:
         """Return the template that a claim was made from, or the claim itself."""

@@ -20,6 +20,7 @@ from webhook.references.lookup import every_rule, told
 from webhook.scan.stored import Stored
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import Answers
+from webhook.spelling import nearest
 
 _MENTIONED: Final = (
     *("ResourceQuota", "ResourceClaimTemplate", "ResourceClaim", "DeviceClass", "PriorityClass"),
@@ -306,6 +307,11 @@ class Scene(Stored):
             elif claim:
                 found[claim] = Ref("ResourceClaim", claim, namespace)
         return found
+
+    def and_meant(self, ref: Ref) -> list[Ref]:
+        """Return what is missing, and the object that its name probably means."""
+        near = nearest(ref.name, [name for space, name in self.inventory.names(ref.kind) if space == ref.namespace])
+        return [ref, ref._replace(name=near)] if near else [ref]
 
     def mentioned(self, words: str, namespace: str) -> list[Ref]:
         """Return the objects whose names are among the words of a component.

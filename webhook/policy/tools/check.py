@@ -738,14 +738,16 @@ def _comments(policy: Policy) -> Iterator[Problem]:
 
 
 def _reads(text: str, compiled: CompiledExpression | ExpressionFailure) -> bool:
-    """Tell whether a text is an expression that reads something of a request."""
+    """Tell whether a text is an expression that reads something of a request, or, even if wrong, joins texts."""
     if not isinstance(compiled, CompiledExpression):
         return False
-    try:
-        program = compiled.environment.compile(text)
-    except CelError:
-        return False
-    return bool(program.variables) and not isinstance(program.analysis.checked.root, Ident)
+    with suppress(CelError):
+        root = compiled.environment.parse(text)
+        sums = [each.arguments for each in within(root) if isinstance(each, Call) and each.function == "_+_"]
+        if any(isinstance(each, Literal) and isinstance(each.value, str) for sides in sums for each in sides):
+            return True
+        return bool(compiled.environment.compile(text).variables) and not isinstance(root, Ident)
+    return False
 
 
 _EXPRESSIONS: Final = (("expression",), ("messageExpression",), ("valueExpression",))
