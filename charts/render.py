@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CHART = Path(__file__).parent / "draguard"
 NOTES = "draguard/templates/NOTES.txt"
-KUBERNETES = "1.36"
+KUBERNETES = "1.37"
 
 # What can refuse requests comes when all else is there.
 _LAST = ("Deployment", "HorizontalPodAutoscaler", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")

@@ -173,6 +173,8 @@ def _bound(written: str, meant: str) -> int:
 
 
 def _is_shortened(one: str, other: str) -> bool:
+    if one == other[:-1] and not other.isdigit():  # the last letter is missing, as in gpu.example.i
+        return True
     one, other = one.removesuffix(_INFLECTED), other.removesuffix(_INFLECTED)
     return min(len(one), len(other)) >= _SHORTENED and (one.startswith(other) or other.startswith(one))
 

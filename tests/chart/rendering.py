@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from charts.render import NOTES, is_hook, render
+from charts.render import KUBERNETES, NOTES, is_hook, render
 from tests.command import ROOT
 
 Manifest = dict[str, Any]
@@ -116,11 +116,11 @@ def component_of(manifest: Manifest) -> str:
 
 
 @cache
-def rendered(values: str = "defaults", kubernetes: str = "1.36") -> Rendered:
+def rendered(values: str = "defaults", kubernetes: str = KUBERNETES) -> Rendered:
     """Render one of the sets of values, once."""
     return Rendered(render(VALUES[values], namespace=NAMESPACE, kubernetes=kubernetes))
 
 
-def with_values(kubernetes: str = "1.36", **values: Any) -> Rendered:
+def with_values(kubernetes: str = KUBERNETES, **values: Any) -> Rendered:
     """Render other values."""
     return Rendered(render(values, namespace=NAMESPACE, kubernetes=kubernetes))

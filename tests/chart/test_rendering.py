@@ -15,7 +15,7 @@ import yaml
 
 import webhook
 from charts.generate import generated
-from charts.render import CHART, main, render
+from charts.render import CHART, KUBERNETES, main, render
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, rendered, with_values
 from tests.rows import each_row, each_row_beside
 from webhook.admission import Enforcement
@@ -27,6 +27,10 @@ from webhook.cli.parser import make_parser
 pytestmark = [pytest.mark.tools, pytest.mark.no_cover]
 
 RELEASES = ("1.28", f"1.{DEFAULT}")
+
+
+def test_charts_are_rendered_for_the_release_that_commands_judge_by() -> None:
+    assert f"1.{DEFAULT}" == KUBERNETES
 
 
 @pytest.fixture(params=VALUES)

@@ -695,7 +695,9 @@ def test_the_namespace_must_be_labelled_for_admin_access(command: str, tmp_path:
         given, cluster = (wanted, [*WITH_DEVICES, *around]) if is_in_cluster else ([*wanted, *around], WITH_DEVICES)
         done = ran(tmp_path, *given, cluster=cluster, command=command)
         assert (done.code, NEEDS_LABEL in done.err) == (code, code == 1)
-    assert ran(tmp_path, *wanted, cluster=WITH_DEVICES, command=command).code == 0
+    done = ran(tmp_path, *wanted, cluster=WITH_DEVICES, command=command)
+    assert (done.code, NEEDS_LABEL in done.err) == (0, True)
+    assert "help: its labels are not known: add the Namespace\n" in done.err
 
 
 def test_validate_knows_the_namespaces_of_the_cluster(tmp_path: Path) -> None:

@@ -260,6 +260,15 @@ def test_columns_without_content_are_left_out_and_wide_tells_devices_apart() -> 
     assert listed(*objects, options=("-o", "wide", "-q")).out.splitlines()[0].split()[-1] == "slot"
 
 
+def test_attributes_are_written_as_in_selectors() -> None:
+    objects = [node(), slices(device("a", {"rdma": {"bool": True}}), device("b", {"rdma": {"bool": False}}))]
+    table = listed(*objects, options=("-o", "wide")).out.splitlines()
+    assert [line.split()[-1] for line in table] == ["rdma", "true", "false"]
+    page = listed(*objects, options=("-o", "html")).out
+    assert "rdma true" in page
+    assert "rdma True" not in page
+
+
 def test_the_state_is_coloured_and_names_of_strangers_are_escaped() -> None:
     assert "\x1b[32mfree" in listed(*HEALTHY, options=("--color", "always")).out
     evil = slices(device("a\x1b[2J", {"model": "X\x1b]0;owned\x07\n::error::"}))

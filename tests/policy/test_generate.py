@@ -146,10 +146,11 @@ class TestCommand:
     @each_row(
         ("arguments", "message"),
         ([], "--from-rules [RULE ...] or --limit NAME=NUMBER"),
-        (["--from-rules", "claim-not-usd"], "did you mean claim-not-used?"),
+        (["--from-rules", "claim-not-usd"], "unknown name claim-not-usd; did you mean claim-not-used?"),
+        (["--from-rules", "template-not-found"], "CEL policies cannot state template-not-found; choose from"),
         (["--limit", "devices=many"], "give a number, such as devices=8"),
         (["--limit", "xyz=1"], "choose from claims, devices, requests"),
-        (["--from-rules", "--kubernetes-version", "1.30"], "claims have requests since Kubernetes 1.32"),
+        (["--from-rules", "--kubernetes-version", "1.30"], "the policies are for Kubernetes 1.32 and later"),
     )
     def test_wrong_usage(self, arguments: list[str], message: str) -> None:
         assert message in usage_error("policy", "generate", *arguments)

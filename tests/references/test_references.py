@@ -188,6 +188,13 @@ def test_a_suggested_label_is_valid_and_a_job_has_a_restart_policy() -> None:
     assert "help: write restartPolicy: Never" in draguard("validate", "-", stdin=job.encode()).out
 
 
+def test_the_class_that_a_quota_names_is_named() -> None:
+    hard = '{gpu.example.com.deviceclass.resource.k8s.io/devices: "4"}'
+    quota = f"{{apiVersion: v1, kind: ResourceQuota, metadata: {{name: q}}, spec: {{hard: {hard}}}}}"
+    done = draguard("validate", "-", stdin=quota.encode())
+    assert "note: references not checked: DeviceClass gpu.example.com (<stdin>:1); " in done.out
+
+
 def test_of_many_objects_that_cannot_be_looked_up_some_are_named() -> None:
     requests = ", ".join(f"{{name: g{each}, exactly: {{deviceClassName: {each}.org}}}}" for each in (0, 1, 2, 3, 4))
     done = draguard("validate", "-", stdin="---".join([claim_of(f"requests: [{requests}]")] * 2).encode())

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _ADMIN_RULES = frozenset({"admin-access", "admin-access-of-template", "admin-access-allocated"})
 """The rules that depend on the labels of an object's namespace."""
 
-_ADMIN_HINT = "its labels are not known: add the Namespace, or give --namespace-labels"
+_ADMIN_HINT = "its labels are not known: add the Namespace"
 
 _EXAMPLE = "ops=resource.kubernetes.io/admin-access=true"
 
@@ -356,7 +356,7 @@ def _hinted(problem: Problem, obj: Any, document: Document, release: str) -> Pro
     is_of_key = problem.level == ERROR and problem.rule != WRONG_TYPE  # a value of the wrong type is another mistake
     if is_of_key and (misread := document.misread_key(problem.path)):
         return problem._replace(hint=misread, fix=None)
-    if problem.level == WARNING and problem.rule in _HINTS:
+    if problem.level == WARNING and problem.rule in _HINTS and not problem.hint:
         return problem._replace(hint=_HINTS[problem.rule])
     if problem.rule == "not-served" and (how := _converted(obj, release)):
         return problem._replace(hint=f"{problem.hint}; {how}")
@@ -375,7 +375,7 @@ def _not_asked(blanks: Blanks) -> Problem:
 _STATUS_IGNORED: Final = f"{STATUS}-ignored"
 _STATUS_HINT: Final = "--old FILE --subresource status judges it, as an update of the status"
 _HINTS: Final = {
-    **dict.fromkeys(_ADMIN_RULES, _ADMIN_HINT),
+    **dict.fromkeys(_ADMIN_RULES, f"{_ADMIN_HINT}, or give --namespace-labels"),
     "status-dropped": _STATUS_HINT,
     _STATUS_IGNORED: _STATUS_HINT,
     "spec-ignored": "without --subresource status, the spec is judged",
@@ -441,7 +441,9 @@ def refusing(
     gates: Mapping[str, bool] | None,
     namespace: str = "default",
 ) -> Refusals:
-    """Return what finds errors, and fields whose feature gates are off, as ``draguard validate`` does.
+    """Return what finds errors, as ``draguard validate`` does.
+
+    It also finds fields whose feature gates are off, and admin access in a namespace whose labels are not known.
 
     Args:
         documents: The manifests, including Namespaces.
@@ -460,8 +462,10 @@ def refusing(
         labels = namespaces.labels_around(obj)
         outcome = review(obj, kubernetes=release, feature_gates=gates, namespace_labels=labels, beyond_decoding=True)
         errors = (each for each in outcome.problems if each.level == ERROR)
-        dropped = (each for each in outcome.problems if each.level != ERROR and each.rule == GATE_OFF)
-        told = islice(chain(errors, dropped), MOST_FINDINGS)
+        others = [each for each in outcome.problems if each.level != ERROR]
+        dropped = (each for each in others if each.rule == GATE_OFF)
+        unlabelled = (each._replace(hint=_ADMIN_HINT) for each in others if each.rule in _ADMIN_RULES)
+        told = islice(chain(errors, dropped, unlabelled), MOST_FINDINGS)
         return by_place((_located(_hinted(each, obj, document, release), document, release) for each in told), ())
 
     return refusals

@@ -22,6 +22,7 @@ from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.drivers import Profile
 from webhook.findings import TEMPLATE, Finding, Identity, found, guarded, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
+from webhook.inventory.quotas import class_in
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
@@ -115,7 +116,7 @@ class Unlooked:
         value, field = value_at(document.data, path), str(path[-1])
         # An object's name, or such as a resource; not a text that names it somewhere.
         wanted = value if isinstance(value, str) and frozenset(" \n{").isdisjoint(value) else field
-        name = wanted if isinstance(value, str) and field.endswith("Name") else f"of {wanted}"
+        name = class_in(field) or (wanted if isinstance(value, str) and field.endswith("Name") else f"of {wanted}")
         uses, place = self.uses.setdefault(kind, {}), document.source
         if name not in uses and len(uses) < _NAMED and (place == STDIN_NAME or not document.file.rendered):
             place = f"{place}:{document.position(path).line}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -128,12 +129,17 @@ def columns(rows: Sequence[Row], *, is_wide: bool) -> tuple[list[str], list[list
             left_of(row),
             listed(row.taints),
             row.health,
-            *(str(row.attributes.get(name, "")) for name in apart),
+            *(written(row.attributes.get(name, "")) for name in apart),
         ]
         for row in rows
     ]
     used = [place for place in range(len(titles)) if place == 0 or any(line[place] for line in lines)]
     return [titles[place] for place in used], [[line[place] for place in used] for line in lines]
+
+
+def written(value: Any) -> str:
+    """Write the value of an attribute, as selectors do."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def what(row: Row) -> str:

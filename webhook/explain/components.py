@@ -17,6 +17,8 @@ from webhook.records import NamedTuple
 
 API_SERVER: Final = "API server"
 """The component whose answers name fields."""
+CLIENT: Final = "kubectl, or another client of the API server"
+"""The component that looks a kind up before it sends an object."""
 _SCHEDULER: Final = "kube-scheduler"
 LONGEST: Final = 4096
 """The characters of an answer that are read: it may quote a whole object."""

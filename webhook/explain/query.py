@@ -14,7 +14,7 @@ from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.drivers import built_in, text_of
 from webhook.explain import text
-from webhook.explain.components import API_SERVER, LONGEST, answers_in
+from webhook.explain.components import API_SERVER, CLIENT, LONGEST, answers_in
 from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules, unjudged, within
 from webhook.explain.text import counterpart, example, gated, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
@@ -471,13 +471,12 @@ _Subject = tuple[str, str | None, str]
 def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
     """Yield what the component says from which an answer comes, then the same for the answer that it quotes."""
     for component, said, part, quoted in answers_in(answer):
-        is_api_server = component.name == API_SERVER
-        if is_api_server and (unserved := _unserved(part, kubernetes)):
+        if component.name == CLIENT and (unserved := _unserved(part, kubernetes)):
             yield of_component(component.name, [unserved])
             return
         if said:
             yield of_component(component.name, said)
-        if is_api_server and not quoted:
+        if component.name == API_SERVER and not quoted:
             yield from _described(filter(_is_known, _subjects(part)) if said else _subjects(part), kubernetes)
 
 

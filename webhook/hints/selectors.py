@@ -230,6 +230,7 @@ _OTHERS: Final = {
 _GATED: Final = {"allowMultipleAllocations": CONSUMABLE_CAPACITY, "includes": LIST_ATTRIBUTES}
 """The feature gates without which a name of device selectors is not declared."""
 _FIELDS: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations")
+_OF_DEVICE: Final = re.compile(rf"\.(?:{'|'.join(_FIELDS)})\b")
 _NAMES: Final = (
     *("device", "quantity", "isQuantity", "semver", "isSemver", "has", "size", "string", "int", "double"),
     *("startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii", "split", "replace", "trim"),
@@ -445,7 +446,8 @@ def _undeclared(name: str, place: int, expression: str) -> Advice:
         return Advice(f"CEL reads {dashed[1]} as a subtraction: names of attributes have no dashes")
     if name in _INSTEAD:
         return Advice(_INSTEAD[name])
-    if near := f"device.{name}" if name in _FIELDS else nearest(name, _NAMES):
+    is_device = _OF_DEVICE.match(expression, place + len(name))
+    if near := "device" if is_device else f"device.{name}" if name in _FIELDS else nearest(name, _NAMES):
         return _near(name, near, place, expression)
     before = expression[:place].rstrip()
     if before.endswith(("==", "!=", "[", ",")) or _BEFORE_TEXT.search(before):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.allocation.devices import TaintRule, decode_amount
 from webhook.allocation.features import tainting
-from webhook.devices import HELD, NONE, STRANDED, Row, columns, grouped, holders, left_of, listed, summed
+from webhook.devices import HELD, NONE, STRANDED, Row, columns, grouped, holders, left_of, listed, summed, written
 from webhook.deviceselectors.fleet import EVERYWHERE, padded
 from webhook.findings import Finding
 from webhook.grouping import by_key
@@ -537,7 +537,9 @@ class Picture:
             known["capacity"] = escaped(
                 ", ".join(f"{_bare(name)} {total}" for name, (_, total) in row.capacity.items())
             )
-            known["attributes"] = escaped(", ".join(f"{_bare(name)} {each}" for name, each in row.attributes.items()))
+            known["attributes"] = escaped(
+                ", ".join(f"{_bare(name)} {written(each)}" for name, each in row.attributes.items())
+            )
             for request, depths in self._drawn.values():
                 labels = [*(label for _, label in stages_of(request)), ""]
                 lacking = labels[depth] if (depth := depths.get(key, 0)) else "on a node that takes the pod"

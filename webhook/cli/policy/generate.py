@@ -27,7 +27,7 @@ def run(arguments: Namespace) -> int:
         return 0
     minor = release(kubernetes(arguments))
     if minor < OLDEST:
-        raise UsageError(f"claims have requests since Kubernetes 1.{OLDEST}", "--kubernetes-version")
+        raise UsageError(f"the policies are for Kubernetes 1.{OLDEST} and later", "--kubernetes-version")
     limited = dict(map(_limit, arguments.limit))
     if arguments.from_rules is None and not limited:
         raise UsageError(
@@ -54,8 +54,11 @@ def _limit(text: str) -> tuple[str, int]:
 
 def _check(option: str, name: str, known: Collection[str]) -> None:
     if name not in known:
+        from webhook.explain.names import rule_names  # needed for mistakes only
+
+        what = "CEL policies cannot state" if name in rule_names() else "unknown name"
         hint = did_you_mean(name, known, f"choose from {', '.join(known)}")
-        raise UsageError(f"CEL policies cannot state {name}; {hint}", option)
+        raise UsageError(f"{what} {name}; {hint}", option)
 
 
 def _listed() -> Iterator[str]:

@@ -15,7 +15,7 @@ from webhook.policy.manifest.kinds import built_in
 from webhook.release import Release
 
 OLDEST: Final = Release(32)
-"""The oldest release whose claims have requests, and whose API servers evaluate ValidatingAdmissionPolicies of v1."""
+"""The oldest release that serves claims in a version of those that policies are about, which are not alpha."""
 _MUTATING: Final = {
     version: since
     for each in built_in()
