@@ -145,7 +145,8 @@ _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Re
 def reference_missing(cluster: Stored) -> Iterator[Found]:
     """Pods need a claim, a template or a PodGroup that their namespace does not have, so that they stay pending.
 
-    A container that names a request which its claim does not have starts without devices. Finished pods and workloads, and those without replicas, need nothing any more.
+    A container that names a request which its claim does not have starts without devices. Finished pods and workloads,
+    and those without replicas, need nothing any more.
     """
     said: set[str] = set()
     for each in (one for kind in _KINDS for one in cluster.all(kind)):
