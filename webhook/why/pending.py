@@ -319,8 +319,8 @@ class Lacks:
         much = "too little" if total == 1 else "enough"
         together = f" for {asked.wanted} together" if STEPS[asked.step] == "together" else ""
         said = (
-            f"{which} of class {asked.device_class} has {much} {capacity or request['short']} left{together} for "
-            f"{asked.who}{because and f': {brief(because)}'}"
+            f"{which} of class {asked.device_class} has {much} {capacity or request['short']}"
+            f"{' left' * bool(held)}{together} for {asked.who}{because and f': {brief(because)}'}"
         )
         taken = [
             f"claim {each['claim']}{rejections.used_by(each)} holds {self._taken(each, capacity)}"
