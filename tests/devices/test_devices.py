@@ -185,16 +185,18 @@ def test_a_rule_without_selector_taints_as_in_the_scheduler(release: str, taints
 
 
 @each_row(
-    ("option", "stranded"),
-    ("--kubernetes-version=1.33", 0),
-    ("--kubernetes-version=1.36", 1),
-    ("--feature-gates=DRADeviceTaints=false", 0),
+    ("options", "stranded"),
+    (("--kubernetes-version=1.35",), 1),
+    (("--kubernetes-version=1.36",), 1),
+    (("--kubernetes-version=1.35", "--feature-gates=DRADeviceTaints=false"), 0),
+    (("--kubernetes-version=1.36", "--feature-gates=DRADeviceTaints=false"), 0),
 )
-def test_taints_that_the_scheduler_ignores_strand_no_device(option: str, stranded: int) -> None:
-    options = (option,) if "version" in option else ("--kubernetes-version=1.36", option)
-    found = answer(node(), slices(device(taints=LOST)), device_class(), options=options)
-    assert found["sums"]["stranded"] == stranded
-    assert found["devices"][0]["taints"] == ["example.com/lost:NoSchedule"]
+def test_taints_strand_devices_unless_their_gate_is_off(options: tuple[str, ...], stranded: int) -> None:
+    for objects in ([slices(device(taints=LOST))], [slices(device()), taint_rule(pool="n1", effect="NoSchedule")]):
+        is_ignored = len(objects) > 1 and options == ("--kubernetes-version=1.36",)  # no rule is applied before 1.36.3
+        found = answer(node(), *objects, device_class(), options=options)
+        assert found["sums"]["stranded"] == (0 if is_ignored else stranded)
+        assert len(found["devices"][0]["taints"]) == 1
 
 
 def test_taints_of_every_effect_are_listed_and_one_device_is_a_device() -> None:

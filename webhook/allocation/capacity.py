@@ -206,6 +206,13 @@ def lack_of_capacity(
         missing = next(name for name in requests or () if name not in capacity)
         has = f": a device has {', '.join(some_of(sorted(capacity), 3, '…'))}" if capacity else ""
         return Lack(f"capacity {missing} is not published{has}")
+    for name in take.refused:  # whatever others take, it is never allowed
+        policy, wanted = capacity[name]["requestPolicy"], quantity_text(take.amounts[name])
+        bounds, values = policy.get("validRange") or {}, policy.get("validValues") or ()
+        most = str(bounds.get("max") or max(values, key=lambda each: amount(decode_quantity(each)), default=""))
+        allows = f"allows at most {most}" if most else "does not allow such a share"
+        left = most_within(policy, take.limits[name] - (used or {}).get(name, 0))
+        return Lack(f"capacity {name}: the device's policy {allows}, {wanted} is wanted", name, left, wanted)
     for name, needed in take.amounts.items():
         taken = (used or {}).get(name, 0)
         free = take.limits[name] - taken
@@ -219,10 +226,4 @@ def lack_of_capacity(
                 why = f"wanted: {requested}, rounded up"
             text = f"capacity {name}: {has}, {wanted} is {why}"
             return Lack(text, name, most_within(capacity[name].get("requestPolicy") or {}, free), wanted)
-    for name in take.refused:
-        policy, wanted = capacity[name]["requestPolicy"], quantity_text(take.amounts[name])
-        bounds, values = policy.get("validRange") or {}, policy.get("validValues") or ()
-        most = str(bounds.get("max") or max(values, key=lambda each: amount(decode_quantity(each)), default=""))
-        allows = f"allows at most {most}" if most else "does not allow such a share"
-        return Lack(f"capacity {name}: the device's policy {allows}, {wanted} is wanted", name, most, wanted)
     return None

@@ -165,10 +165,18 @@ def claim_shared_by_replicas(pod: JSONObject, context: Context) -> Iterator[Prob
         known = context.inventory.find("ResourceClaim", name, namespace_of(pod))
         if known and not _is_to_share(known, context):
             message = f'{who} the devices of one ResourceClaim, "{name}"'
-            if isinstance(replicas, int) and replicas > _CONSUMERS:
-                message += f"; it can be reserved for {_CONSUMERS} at once, and the others stay pending"
-            hint = "a ResourceClaimTemplate (resourceClaimTemplateName) gives each pod devices of its own"
-            yield finding((*path, "resourceClaimName"), message, hint, "Shared")
+            if not isinstance(replicas, int):
+                message += "; those on nodes that cannot reach them stay pending"
+            elif replicas > _CONSUMERS and _ends(pod):
+                message += f"; it can be reserved for {_CONSUMERS} at once, and the others wait until these have ended"
+            yield finding((*path, "resourceClaimName"), message, _ONE_EACH, "Shared")
+
+
+_ONE_EACH: Final = "a ResourceClaimTemplate (resourceClaimTemplateName) gives each pod devices of its own"
+
+
+def _ends(pod: JSONObject) -> bool:
+    return text(pod, "spec", "restartPolicy") not in {"", "Always"}
 
 
 def _is_to_share(claim: JSONObject, context: Context) -> bool:
@@ -186,8 +194,9 @@ def claim_of_another(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod names a ResourceClaim that was made for another pod, or that no more pods can use.
 
     A claim that was made from a template belongs to its pod and is deleted with it. A claim can be reserved for 256
-    consumers at most.
+    consumers at most; pods that run until they are deleted leave none of it to further replicas.
     """
+    replicas = mapping(pod, "owner").get("pods")
     for here, entry in placed(pod, "spec", "resourceClaims"):
         name, path = source(entry, "resourceClaimName"), (*here, "resourceClaimName")
         claim = context.inventory.find("ResourceClaim", name, namespace_of(pod))
@@ -199,6 +208,9 @@ def claim_of_another(pod: JSONObject, context: Context) -> Iterator[Problem]:
         if len(consumers) >= _CONSUMERS and not any(each.name == name_of(pod) for each in consumers):
             message = f'ResourceClaim "{name}" is reserved for {len(consumers)} consumers, and can have no more'
             yield finding(path, message, reason="InUse")
+        if name and isinstance(replicas, int) and replicas > _CONSUMERS and not _ends(pod):
+            message = f'ResourceClaim "{name}" can be reserved for {_CONSUMERS} of {replicas} replicas'
+            yield finding(path, f"{message}; the others stay pending", _ONE_EACH, "InUse")
 
 
 _CONSUMERS = 256

@@ -139,6 +139,8 @@ class Stored:
     def judge(self, settings: Settings) -> Iterator[Finding]:
         """Judge the objects of Dynamic Resource Allocation as if they were written again, and add them.
 
+        The gates that they need are on, unless the settings state otherwise.
+
         Yields:
             What the API server would refuse, and objects that cannot be decoded.
         """
@@ -155,6 +157,7 @@ class Stored:
             except MalformedError as error:
                 self.inventory.leave_out(obj, error)
         self._unjudged.clear()
+        self.settings = Settings.of_cluster(self.inventory, str(settings), dict(settings.stated))
 
     def _with_versions_noted(self, obj: JSONObject) -> JSONObject:
         """Note the versions in which an object was written; return it without managedFields and last-applied state."""
@@ -230,14 +233,9 @@ class Stored:
 
     @cached_property
     def variant(self) -> Implementation:
-        """The scheduler's allocator; counters in stored slices show that DRAPartitionableDevices is on."""
-        release, gates = self.settings.release, self.settings.gates
-        if self.catalog.with_counters:
-            gates |= {"DRAPartitionableDevices"}
-        try:
-            return implementation(Features.of(gates, release), release)
-        except ValueError:  # the release has no such feature
-            return implementation(Features.of(self.settings.gates, release), release)
+        """The scheduler's allocator."""
+        release = self.settings.release
+        return implementation(Features.of(self.settings.gates, release), release)
 
     @cached_property
     def incomplete(self) -> frozenset[PoolId]:

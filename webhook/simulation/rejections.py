@@ -578,6 +578,9 @@ RequestKey = tuple[str, str]
 _PHRASES_MAX: Final = 3
 _LACK: Final = ("lack", "lacks")
 """The verbs for several nodes and for a single one."""
+_UNSEEN: Final = frozenset({"seen", "ofClass"})
+"""The steps at which devices of pools that are not used are missing."""
+_POOL: Final = "pool {pool} is {why}"
 _TOO_MANY: Final = "each device is available, but not so many together"
 _UNEXPLAINED: Final = "the scheduler refuses the devices left for a reason that is not known here"
 
@@ -690,7 +693,11 @@ def _of_request(key: RequestKey, groups: Sequence[NodeGroup], lacks: Sequence[Ma
     because = asked[furthest]["because"]
     alike = sum(count for count, each in zip(counts, asked, strict=True) if each["because"] == because)
     where = f" on {alike} of {_counted(sum(counts))}" if alike < sum(counts) else ""
-    return _lacking(asked[furthest], lacks[furthest][key], where)
+    # Where too little of the class is seen, pools that are not used may have what other nodes lack.
+    unseen = (each for each, short in zip(asked, lacks, strict=True) if STEPS[short[key].step] in _UNSEEN)
+    unused = (one for each in unseen for one in each["unused"])
+    pools = dict.fromkeys(_POOL.format(**each) for each in unused if each not in asked[furthest]["unused"])
+    return "; ".join(some_of([_lacking(asked[furthest], lacks[furthest][key], where), *pools], _PHRASES_MAX, "…"))
 
 
 def key_of(request: JSONObject) -> RequestKey:
@@ -728,8 +735,8 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
         least = "" if request["allExamined"] else "at least "
         others = "the others " * bool(short.left)
         why = f"{others}held by {held[0]}" + (f" and {least}{len(held) - 1} more" if held[1:] else "")
-    if step in {"seen", "ofClass"} and request["unused"]:  # these pools have devices of the class
-        why = "pool {pool} is {why}".format(**request["unused"][0])
+    if step in _UNSEEN and request["unused"]:  # these pools have devices of the class
+        why = _POOL.format(**request["unused"][0])
     most = f"at most {short.left}" if short.left else ""
     details = ", ".join(filter(None, (most, why)))
     return f"{article}{what} for {request['for']}" + (f": {details}" if details else "")

@@ -31,8 +31,9 @@ from webhook.objects import (
     texts,
 )
 from webhook.records import NamedTuple
-from webhook.scan.claims import fault_of
+from webhook.scan.claims import fault_of, is_gone
 from webhook.scan.drivers import drivers_of_class
+from webhook.scan.stored import AllocatedDevice
 from webhook.simulation import binding, rejections
 from webhook.simulation.cluster import (
     AFFINITY,
@@ -50,7 +51,7 @@ from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
 from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts, other_scheduler
 from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either
-from webhook.why import claims, drivers
+from webhook.why import claims, drivers, started
 from webhook.why.containers import brief
 from webhook.why.scene import NAMED_MAX, About, Cause, Ref, Scene, about_taints, ref_of, refs_of, sorted_as
 
@@ -466,7 +467,18 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
         return Explained(blocking, scene.scheduler.schedule(pod))
     if group_of(pod)[1] and (found := _of_gang(scene, pod)):
         return found
-    return _Pending(scene, pod).found(scene.scheduler.schedule(pod))
+    # Before the simulation allocates claims, and takes their devices back.
+    pending, gone = _Pending(scene, pod), list(sorted_as("claim", started.gone(scene, pod)))
+    placement = scene.scheduler.schedule(pod)
+    found = pending.found(placement)
+    results = (AllocatedDevice(claim, each) for claim in placement.claims for each in results_of(claim))
+    if placement.node is not None and not any(is_gone(each, scene) for each in results):
+        back = "its allocation has to be taken back first"
+        gone = [each._replace(text=f"{each.text}; {back}", helps=(_TAKEN_BACK,)) for each in gone]
+    return found._replace(causes=[*gone, *found.causes])
+
+
+_TAKEN_BACK: Final = "wait: the scheduler takes the allocation back, and tries again; if it does not, see its log"
 
 
 def helps(scene: Scene, found: Explained) -> tuple[str, ...]:

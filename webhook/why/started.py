@@ -320,7 +320,7 @@ def results(scene: Scene, pod: JSONObject) -> Iterator[AllocatedDevice]:
         yield from (AllocatedDevice(claim, each) for each in results_of(claim))
 
 
-def _gone(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+def gone(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say which devices of a pod's claims are no longer published."""
     for each in results(scene, pod):
         if is_gone(each, scene):
@@ -391,7 +391,7 @@ def _not_started(scene: Scene, pod: JSONObject, node: JSONObject | None) -> Iter
         yield down._replace(text=f"{down.text}, so that kubelet does not start it")
     if unprepared := scene.events(pod, PREPARE):
         yield from _of_drivers(scene, pod, node, unprepared[0])
-    yield from _gone(scene, pod)
+    yield from gone(scene, pod)
     yield from _held_twice(scene, pod)
     if unprepared:
         yield from _of_preparing(scene, pod, unprepared[0])
@@ -534,7 +534,7 @@ def _by_kubelet(scene: Scene, pod: JSONObject, said: re.Match[str], what: str, a
 def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     yield from _unseen(scene, pod)
     yield from _unhealthy(scene, pod)
-    yield from _gone(scene, pod)
+    yield from gone(scene, pod)
     yield from _held_twice(scene, pod)
     for cause in _tainted(scene, pod, "NoExecute"):
         what = "is going to be evicted because of"
