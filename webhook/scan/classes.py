@@ -145,7 +145,8 @@ _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Re
 def reference_missing(cluster: Stored) -> Iterator[Found]:
     """Pods need a claim, a template or a PodGroup that their namespace does not have, so that they stay pending.
 
-    Finished pods and workloads, and those without replicas, need nothing any more.
+    A container that names a request which its claim does not have starts without devices. Finished pods and workloads,
+    and those without replicas, need nothing any more.
     """
     said: set[str] = set()
     for each in (one for kind in _KINDS for one in cluster.all(kind)):
@@ -161,7 +162,7 @@ def reference_missing(cluster: Stored) -> Iterator[Found]:
 
 
 def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[Steps, str, str]]:
-    """Yield the claims and templates that a workload, or a pod, needs and that are not there."""
+    """Yield the claims, templates, PodGroups and requests that a workload, or a pod, names and that are not there."""
     namespace, steps = namespace_of(workload), pod_template(workload) or ()
     made = {text(each, "name"): each for each in items(workload, "status", "resourceClaimStatuses")}
     for here, entry in placed(workload, *steps, "spec", "resourceClaims"):
@@ -171,10 +172,15 @@ def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[Steps, str
             yield here, message, "delete the pod, so that its claim is made again"
     pod = pod_view(workload, mapping(workload, *steps))
     knows_groups = cluster.inventory.knows("PodGroup")
-    rules = {"claim-not-found": cluster.has_all_claims, "template-not-found": True, "pod-group-not-found": knows_groups}
+    of_requests = "request-not-found"
+    rules = {
+        "claim-not-found": cluster.has_all_claims,
+        **dict.fromkeys(("template-not-found", of_requests), True),
+        "pod-group-not-found": knows_groups,
+    }
     for missing in (name for name, is_known in rules.items() if is_known):
         for problem in every_rule()[missing].check(pod, cluster.context):
-            if text(value_at(pod, problem.path[:3]), "name") not in made:
+            if missing == of_requests or text(value_at(pod, problem.path[:3]), "name") not in made:
                 yield (*steps, *problem.path), problem.message, problem.hint
 
 
@@ -188,9 +194,7 @@ def pod_bypassed_scheduler(cluster: Stored) -> Iterator[Found]:
     """
     said: set[str] = set()
     for pod in cluster.all("Pod"):
-        claims = [cluster.inventory.find("ResourceClaim", name, namespace_of(pod)) for name in _waiting(pod)]
-        left = [each for each in claims if each is not None and not allocation_of(each)]
-        if not left:
+        if not (left := _awaited(pod, cluster)):
             continue
         owner = [pod, *cluster.owners(pod)][-1]
         top = owner if text(template_of(owner), "nodeName") else pod
@@ -204,12 +208,17 @@ def pod_bypassed_scheduler(cluster: Stored) -> Iterator[Found]:
         if top is pod and (scheduler := other_scheduler(pod)):
             how = f"its scheduler {scheduler} bound it to node {node} without its devices"
             hint = f"switch on the support of claims in {scheduler}, and create the pod again"
-        message = f"{how}: {listed(map(named, left))} is not allocated, and never will be"
+        message = f"{how}: {listed(left)} is not allocated, and never will be"
         yield Found(top, message, hint, ("spec", "nodeName"))
 
 
-def _waiting(pod: JSONObject) -> Iterator[str]:
-    """Yield the claims of a pod that has a node and does not start there."""
+def _awaited(pod: JSONObject, cluster: Stored) -> list[str]:
+    """Name the claims without devices of a pod that has a node and does not start there."""
     is_pending = text(pod, "status", "phase") == "Pending"
-    if is_pending and text(pod, "spec", "nodeName") and not at(pod, "metadata", "deletionTimestamp"):
-        yield from claims_named(pod)
+    if not is_pending or not text(pod, "spec", "nodeName") or at(pod, "metadata", "deletionTimestamp"):
+        return []
+    found = (cluster.inventory.find("ResourceClaim", name, namespace_of(pod)) for name in claims_named(pod))
+    left = [named(each) for each in found if each is not None and not allocation_of(each)]
+    made = {text(each, "name") for each in items(pod, "status", "resourceClaimStatuses")}
+    entries = (each for each in items(pod, "spec", "resourceClaims") if text(each, "resourceClaimTemplateName"))
+    return left + [f"claim {name}" for each in entries if (name := text(each, "name")) not in made]

@@ -592,6 +592,12 @@ class Shortfall(NamedTuple):
     left: int
     wanted: int
 
+    @property
+    def closeness(self) -> tuple[int, int]:
+        """How close a node comes: without an attribute that a constraint compares, no device ever meets it."""
+        is_unpublished = STEPS[self.step] == "constrained" and not self.left
+        return STEPS.index("selected") if is_unpublished else self.step, self.step
+
 
 def wanted_of(request: JSONObject) -> int:
     """Return the number of devices that a request wants; in mode All, how many it selects, and at least one."""
@@ -688,16 +694,20 @@ def _of_devices(groups: Sequence[NodeGroup], *, is_all: bool) -> list[str]:
 def _of_request(key: RequestKey, groups: Sequence[NodeGroup], lacks: Sequence[Mapping[RequestKey, Shortfall]]) -> str:
     """State what the nodes that come closest lack for a request, and how many of all nodes lack the same."""
     asked = [next(each for each in group.requests if key_of(each) == key) for group in groups]
-    furthest = max(range(len(groups)), key=lambda index: (*lacks[index][key][:2], bool(asked[index]["lacking"])))
+    shorts = [each[key] for each in lacks]
+    furthest = max(
+        range(len(groups)),
+        key=lambda index: (shorts[index].closeness, shorts[index].left, bool(asked[index]["lacking"])),
+    )
     counts = [len(group.nodes) for group in groups]
     because = asked[furthest]["because"]
     alike = sum(count for count, each in zip(counts, asked, strict=True) if each["because"] == because)
     where = f" on {alike} of {_counted(sum(counts))}" if alike < sum(counts) else ""
     # Where too little of the class is seen, pools that are not used may have what other nodes lack.
-    unseen = (each for each, short in zip(asked, lacks, strict=True) if STEPS[short[key].step] in _UNSEEN)
+    unseen = (each for each, short in zip(asked, shorts, strict=True) if STEPS[short.step] in _UNSEEN)
     unused = (one for each in unseen for one in each["unused"])
     pools = dict.fromkeys(_POOL.format(**each) for each in unused if each not in asked[furthest]["unused"])
-    return "; ".join(some_of([_lacking(asked[furthest], lacks[furthest][key], where), *pools], _PHRASES_MAX, "…"))
+    return "; ".join(some_of([_lacking(asked[furthest], shorts[furthest], where), *pools], _PHRASES_MAX, "…"))
 
 
 def key_of(request: JSONObject) -> RequestKey:

@@ -73,7 +73,7 @@ class _Asked:
         self.device_class, self.extended = of
         self.every = [request for _, request in groups]
         short = [(found, group, request) for group, request in groups if (found := rejections.shortfall_of(request))]
-        self.step = max((each.step for each, *_ in short), default=0)
+        self.step = max((each.closeness for each, *_ in short), default=(0, 0))[1]
         alike = [(group, request) for each, group, request in short if each.step == self.step]
         self.alike = [request for _, request in alike]
         self._counts = [len(group.nodes) for group, _ in alike]
@@ -431,8 +431,8 @@ def _refs(held: Sequence[JSONObject]) -> list[Ref]:
     return found
 
 
-_TOGETHER: Final = 99
-"""The step of nodes that can meet each request alone, but not all together: it comes after all steps of a request."""
+_TOGETHER: Final = (99, 99)
+"""The closeness of nodes that can meet each request alone, but not all together: it is more than any of a request."""
 _NO_DEVICES: Final = "cannot allocate all claims"
 """The scheduler's reason for nodes without devices for a pod; it checks everything else before."""
 _UNUSABLE: Final = frozenset({"devices-in-use", "devices-tainted", "driver"})
@@ -724,7 +724,7 @@ class _Pending:
             alone = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
             groups = rejections.Explainer(self.scene.cluster).groups(alone, round_)
             steps = [
-                min((each.step for each in rejections.unmet(group.requests).values()), default=_TOGETHER)
+                min((each.closeness for each in rejections.unmet(group.requests).values()), default=_TOGETHER)
                 for group in groups
             ]
             names = [
