@@ -118,6 +118,26 @@ def test_what_cannot_be_converted_is_said_and_makes_the_exit_code_1() -> None:
 
 
 @each_row(
+    ("options", "note"),
+    (("--to", "v1alpha3"), "note: 1.33 is the last Kubernetes that serves claims in v1alpha3\n"),
+    (("--to", "v1alpha3", "--kubernetes-version", "1.33"), ""),
+    (("--to", "v1alpha3", "--quiet"), ""),
+    (("--to", "v1beta2"), ""),
+)
+def test_a_version_that_the_release_no_longer_serves_is_noted(options: tuple[str, ...], note: str) -> None:
+    done = draguard("convert", *options, "-", stdin=EXACT.encode())
+    assert [line for line in done.err.splitlines(keepends=True) if line.startswith("note: ")] == [note][: bool(note)]
+
+
+def test_the_version_lacks_what_no_release_that_serves_it_has() -> None:
+    part = "{name: a, deviceClassName: b, capacity: {requests: {memory: 5Gi}}}"
+    spec = f"{{devices: {{requests: [{{name: gpu, firstAvailable: [{part}]}}]}}}}"
+    claim = f"apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {{name: a}}\nspec: {spec}\n"
+    done = draguard("convert", "--to", "v1alpha3", "-", stdin=claim.encode())
+    assert "firstAvailable[0].capacity: resource.k8s.io/v1alpha3 has no capacity\n" in done.err
+
+
+@each_row(
     ("kind", "said"),
     ("ResourceClaim", "ResourceClaim of resource.k8s.io/v1 cannot be converted to resource.k8s.io/v1alpha2"),
     ("DeviceClass", "the requested releases do not serve DeviceClass"),

@@ -164,6 +164,7 @@ def test_a_field_that_the_version_gets_in_a_later_release_is_one_that_the_releas
     obj = claim({"name": "g", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]})
     result = migration.converted(obj, migration.MigrationTarget(releases=[Release(32)]), Parameters())
     assert [problem.message for problem in result.lost] == ["Kubernetes 1.32 has no firstAvailable"]
+    assert result.lost[0].hint.startswith("write the fields of one alternative in its place")
     assert result.object["spec"] == obj["spec"], "and nothing is filled in for it"
     found = judge(result.object, kubernetes="1.32", beyond_decoding=True)
     assert [problem.rule for problem in found] == ["unknown-field"]

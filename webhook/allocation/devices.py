@@ -6,6 +6,7 @@ equal devices share. Selectors are evaluated once for each content.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -68,6 +69,11 @@ def quantity_text(nanos: int) -> str:
     binary = str(whole_quantity(whole).noted(BINARY_SI))
     is_binary = whole % 1024 == 0 and len(binary.rstrip(_SUFFIXES)) <= len(decimal.rstrip(_SUFFIXES))
     return binary if is_binary else decimal
+
+
+def written(value: object) -> str:
+    """Write the value of an attribute, as selectors do."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _is_plain(attribute: JSONObject) -> bool:

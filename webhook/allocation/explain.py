@@ -18,7 +18,7 @@ from webhook.allocation.demand import (
     Stop,
     Value,
 )
-from webhook.allocation.devices import Content, Device, Taint, quantity_text
+from webhook.allocation.devices import Content, Device, Taint, quantity_text, written
 from webhook.allocation.pools import Available, NodeView, Unused
 from webhook.allocation.search import Common, Key, connected
 from webhook.grouping import by_key
@@ -414,7 +414,7 @@ def _listed(values: Collection[Value], others: Collection[Value] = ()) -> str:
 
 
 def _written(value: Value) -> str:
-    return " or ".join(sorted(str(each) for _, each in value)) or "of an unknown type"
+    return " or ".join(sorted(written(each) for _, each in value)) or "of an unknown type"
 
 
 def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:

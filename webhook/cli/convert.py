@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 
-from webhook.api.versions import release_of
+from webhook.api.versions import GROUP, VERSIONS, release_of
 from webhook.check.suppressing import exclusions
 from webhook.check.target import kubernetes_versions, pod_locations
 from webhook.cli.console import check_changeable, note_left_out, print_findings, put_out, some_paths
@@ -38,6 +38,9 @@ def run(arguments: Namespace) -> int:
         print_findings(older, sys.stdout)
     print_findings(faults, sys.stdout if arguments.check else sys.stderr)
     if not arguments.quiet:
+        last = VERSIONS[f"{GROUP}/{wanted.version}"].kinds["ResourceClaim"].until if wanted.version else wanted.newest
+        if last < wanted.newest:
+            print(f"note: 1.{last} is the last Kubernetes that serves claims in {wanted.version}", file=sys.stderr)
         print(_summary(files, faults, arguments), file=sys.stderr)
     note_left_out(selection, quiet=arguments.quiet, renders=False)
     return code_of(faults) or (1 if arguments.check and older else 0)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.allocation.devices import Counters, Device, PoolId, blocking, decode_amount, quantity_text
+from webhook.allocation.devices import Counters, Device, PoolId, blocking, decode_amount, quantity_text, written
 from webhook.allocation.pools import available, unused, whole
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
 from webhook.grouping import by_key
@@ -135,11 +134,6 @@ def columns(rows: Sequence[Row], *, is_wide: bool) -> tuple[list[str], list[list
     ]
     used = [place for place in range(len(titles)) if place == 0 or any(line[place] for line in lines)]
     return [titles[place] for place in used], [[line[place] for place in used] for line in lines]
-
-
-def written(value: Any) -> str:
-    """Write the value of an attribute, as selectors do."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def what(row: Row) -> str:

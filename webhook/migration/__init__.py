@@ -259,10 +259,10 @@ def _unknown(before: JSONObject, after: JSONObject, wanted: MigrationTarget) -> 
     if known := _unknown_of(before, None):
         after = convert(_without(before, known, Path()), after["apiVersion"])
     version, never = after["apiVersion"], _unknown_of(after, None)
+    release = f"Kubernetes 1.{wanted.newest}"
+    ends = VERSIONS[version].kinds[after["kind"]].until < wanted.newest
     return [
-        lost(
-            path, f"{version if path in never else f'Kubernetes 1.{wanted.newest}'} has no {path[-1]}", hint or _REMOVE
-        )
+        lost(path, f"{version if ends or path in never else release} has no {path[-1]}", hint or _REMOVE)
         for path, hint in _unknown_of(after, wanted).items()
     ]
 

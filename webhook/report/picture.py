@@ -13,9 +13,9 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from webhook.allocation.devices import TaintRule, decode_amount
+from webhook.allocation.devices import TaintRule, decode_amount, written
 from webhook.allocation.features import tainting
-from webhook.devices import HELD, NONE, STRANDED, Row, columns, grouped, holders, left_of, listed, summed, written
+from webhook.devices import HELD, NONE, STRANDED, Row, columns, grouped, holders, left_of, listed, summed
 from webhook.deviceselectors.fleet import EVERYWHERE, padded
 from webhook.findings import Finding
 from webhook.grouping import by_key

@@ -1233,6 +1233,7 @@ class Array(Many):
         required_detail: The API server's message for an empty list, if ``required``.
         list_type: How server-side apply merges it (``+listType``): ``atomic`` as a whole, or ``set``.
         list_map_keys: The fields of an item by which it is merged instead, as a map (``+listMapKey``).
+        alone: The field that has one value in place of the list.
     """
 
     unique: str | None = None
@@ -1242,6 +1243,7 @@ class Array(Many):
     required_detail: str = ""
     list_type: str = "atomic"
     list_map_keys: Sequence[str] = ()
+    alone: str = ""
 
     def states(self, problem: Problem) -> bool:
         """Tell whether the list's own rules can find a problem: its size, repeated items."""
@@ -1305,6 +1307,8 @@ class Array(Many):
     def _advice(self, value: object, item: CompiledField) -> Advice | None:
         """Advise how a value becomes the list, if it cannot be an item itself; None if it can."""
         struct, hint = item.struct, WRITE_LIST
+        if self.alone and not isinstance(value, dict):
+            return Advice(f"one value is written as {self.alone}", Fix("rename", self.alone, safe=False))
         if not isinstance(value, dict):
             return Advice(hint) if struct is not None and type(value) not in struct.type.shorthand else None
         if struct is None:

@@ -334,10 +334,10 @@ _LISTS = frozenset(LISTS)
 _LISTS_SINCE = 36
 
 
-def values(item: Field, doc: str) -> Array:
-    """Declare an attribute that is a list."""
+def values(item: Field, doc: str, alone: str) -> Array:
+    """Declare an attribute that is a list; another field has one value."""
     gate = "DRAListTypeAttributes"
-    return Array(item, doc, empty="must not be empty if specified", since=_LISTS_SINCE, gate=gate)
+    return Array(item, doc, empty="must not be empty if specified", since=_LISTS_SINCE, gate=gate, alone=alone)
 
 
 class DeviceAttribute(Struct):
@@ -358,10 +358,12 @@ class DeviceAttribute(Struct):
     bool = Bool("True or false.", pointer=True)
     string = Text("A text.", max_length=VALUE_MAX_BYTES, pointer=True)
     version = Text("A semantic version.", format=formats.semver, max_length=VALUE_MAX_BYTES, pointer=True)
-    ints = values(Int(), "Whole numbers.")
-    bools = values(Bool(), "Truth values.")
-    strings = values(Text(max_length=VALUE_MAX_BYTES), "Texts.")
-    versions = values(Text(format=formats.semver, max_length=VALUE_MAX_BYTES, always=True), "Semantic versions.")
+    ints = values(Int(), "Whole numbers.", "int")
+    bools = values(Bool(), "Truth values.", "bool")
+    strings = values(Text(max_length=VALUE_MAX_BYTES), "Texts.", "string")
+    versions = values(
+        Text(format=formats.semver, max_length=VALUE_MAX_BYTES, always=True), "Semantic versions.", "version"
+    )
 
 
 _SEVERAL_VALUES_SINCE = 32

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from webhook import formats
 from webhook.api.core.values import Quantity
@@ -172,6 +172,7 @@ class FlatDeviceRequest(Named):
     go_name = "DeviceRequest"
     moved = "the fields of `exactly`, such as deviceClassName, are fields of the request itself"
     unboxed = "exactly"
+    instead: ClassVar = {"firstAvailable": "write the fields of one alternative in its place, such as the first"}
 
     exactly = Inlined(
         FlatExactDeviceRequest,
