@@ -55,13 +55,6 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("quick" if "not slow" in config.option.markexpr else "full")
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import nothing else for the few tests that run alone: it takes seconds."""
-    if config.option.markexpr != "alone" or collection_path.suffix != ".py":
-        return None
-    return "pytest.mark.alone" not in collection_path.read_text(encoding="utf-8") or None
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Let ``no_cover`` hold in workers, too, in which pytest-cov begins to measure twice and pauses once."""

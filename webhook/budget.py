@@ -134,18 +134,15 @@ def work(units: int) -> None:
     _in_force.get().spend(units)
 
 
-def check_deadline(units: int = 0) -> None:
-    """Check the deadline of the budget in force, and spend units of it, if any.
+def check_deadline() -> None:
+    """Check the deadline of the budget in force, without spending any of it.
 
     Raises:
-        BudgetExceededError: Fewer units are left.
         DeadlineExceededError: The deadline has passed.
     """
-    budget = _in_force.get()
-    if budget.deadline is not None and time.monotonic() >= budget.deadline:
+    deadline = _in_force.get().deadline
+    if deadline is not None and time.monotonic() >= deadline:
         raise DeadlineExceededError
-    if units:
-        budget.spend(units)
 
 
 @contextmanager

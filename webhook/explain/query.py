@@ -481,7 +481,7 @@ def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
 
 
 def _is_known(subject: _Subject) -> bool:
-    """Tell whether something can be said of the kind of a field; what is no kind may be a version."""
+    """Tell whether draguard knows the kind that a field belongs to; an unknown word may be a version."""
     kind = subject[0].partition(".")[0]
     return kind.islower() or bool(_named(kinds(), kind))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.budget import DOCUMENT, Budget, BudgetExceededError, check_deadline, current, limited
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, check_deadline, current, limited, work
 from webhook.cel.environment import Program
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
@@ -221,7 +221,8 @@ class QuickPolicies:
             )
         meter, left, mark = Meter(CALL_LIMIT), LIMIT, LIMIT - SHARE
         try:
-            check_deadline(SHARE // COST_OF_WORK)
+            check_deadline()
+            work(SHARE // COST_OF_WORK)
             for quick, bindings["params"] in steps.policies:
                 left, mark, holds = quick.evaluate(meter, left, mark, bindings)
                 if holds and self._changes:

@@ -205,7 +205,7 @@ def _of_type(wanted: Any, value: Any) -> Advice:
         literal = int(value)
     if literal is not None and isinstance(literal, bool) == (wanted == "boolean"):
         return Advice("leave out the quotes", Fix("replace", literal, safe=False))
-    return Advice()
+    return Advice("write true or false" if wanted == "boolean" else "")
 
 
 def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:

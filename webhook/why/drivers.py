@@ -120,7 +120,7 @@ def on_node(scene: Scene, driver: str, node: JSONObject) -> Cause | None:
 
 
 def pod_on(scene: Scene, workload: JSONObject, node: str) -> JSONObject | None:
-    """Return the pod of a DaemonSet on a node: one that has ended, such as an evicted one, if there is no other."""
+    """Return the pod of a DaemonSet on a node, preferring one that has not ended: an evicted pod has a successor."""
     return min((each for each in scene.owned(workload) if home_of(each) == node), key=has_ended, default=None)
 
 

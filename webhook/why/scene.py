@@ -309,9 +309,11 @@ class Scene(Stored):
         return found
 
     def and_meant(self, ref: Ref) -> list[Ref]:
-        """Return what is missing, and the object that its name probably means."""
-        near = nearest(ref.name, [name for space, name in self.inventory.names(ref.kind) if space == ref.namespace])
-        return [ref, ref._replace(name=near)] if near else [ref]
+        """Return what is missing, and the objects that were probably meant: in other namespaces, or named alike."""
+        spaces, known = self.inventory.namesakes(*ref)
+        meant = [ref._replace(namespace=each) for each in spaces]
+        near = nearest(ref.name, known)
+        return [ref, *meant, *([ref._replace(name=near)] if near else [])]
 
     def mentioned(self, words: str, namespace: str) -> list[Ref]:
         """Return the objects whose names are among the words of a component.

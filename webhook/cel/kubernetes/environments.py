@@ -102,7 +102,7 @@ def environment(release: Release, *, stored: bool = False) -> Environment:
     """The environment of all expressions in Kubernetes, stored ones or others; it declares no variables."""
     usable = compatible_with(release, stored=stored)
     quoting = Quoting.ALLOWED if release >= _NEWER_CEL_SINCE else Quoting.REFUSED
-    libraries = [each.library for each in LIBRARIES if each.since <= usable]
+    libraries = [library for library, since in LIBRARIES if since <= usable]
     if release >= _VALIDATED_SINCE:
         libraries.append(_HOMOGENEOUS)
     if usable >= _FORMATS_SINCE:

@@ -40,10 +40,12 @@ class Node(Record):
         height: The depth of nested parts, including itself.
         copies: The number of times that nested repetitions repeat the innermost part.
         weight: About the number of RE2's instructions for it.
+        fold: Whether a literal ignores case.
     """
 
     kind: int
     size: int = 1
+    fold: bool = False
     weight: int = 1
     height: int = 1
     copies: int = 1
@@ -74,7 +76,6 @@ _ESCAPE: Final = "invalid escape sequence"
 _INVALID_NAME: Final = "invalid named capture"
 _UNICODE_WEIGHT: Final = 600
 _CLASS_WEIGHT: Final = 8
-_ASCII: Final = 0x80
 
 
 class ParsedPattern(NamedTuple):
@@ -101,8 +102,9 @@ class _Reader:
         self._at = 0
         self._branches: list[Node] = []
         self._parts: list[Node] = []
-        self._around: list[tuple[int, list[Node], list[Node]]] = []
-        """Of each open group, its kind, and the branches and parts before it."""
+        self._around: list[tuple[int, bool, list[Node], list[Node]]] = []
+        """Of each open group, its kind, and the state before it: whether case was ignored, the branches and parts."""
+        self._fold = False
         self._pieces: list[str] = []
         self._copied = 0
         self._ends_of_names = True
@@ -132,11 +134,14 @@ class _Reader:
         self._parts.append(node)
         self._check(node)
 
+    def _literal(self, *, fold: bool | None = None) -> None:
+        self._push(Node(LITERAL, fold=self._fold if fold is None else fold))
+
     def _merge(self) -> None:
         """Joins the two last literals, as no repetition can apply to the last one alone any more."""
         if len(self._parts) > 1:
             before, last = self._parts[-2:]
-            if last.kind == before.kind == LITERAL:
+            if last.kind == before.kind == LITERAL and last.fold == before.fold:
                 before.size += last.size
                 before.weight += last.weight
                 self._parts.pop()
@@ -174,7 +179,7 @@ class _Reader:
             branches.append(branch)
 
     def _open(self, kind: int) -> None:
-        self._around.append((kind, self._branches, self._parts))
+        self._around.append((kind, self._fold, self._branches, self._parts))
         self._branches, self._parts = [], []
 
     def _whole(self) -> Node:
@@ -186,7 +191,7 @@ class _Reader:
         part = self._whole()
         if not self._around:
             self._fail("unexpected )", 0)
-        kind, self._branches, self._parts = self._around.pop()
+        kind, self._fold, self._branches, self._parts = self._around.pop()
         if kind == CAPTURE:
             part = Node(OTHER, part.size + 2, weight=part.weight + 2, height=part.height + 1, copies=part.copies)
         self._push(part)
@@ -213,7 +218,7 @@ class _Reader:
             elif char in "^$":
                 self._push(Node(OTHER))
             else:
-                self._push(Node(LITERAL))
+                self._literal()
 
     def _repetition(self, start: int, repeated: int) -> bool:
         """Reads `*`, `+`, `?`, `{2}`, `{2,}` or `{2,3}`; any other brace is a literal."""
@@ -281,6 +286,8 @@ class _Reader:
         self._at = at + 1
         if text[at] == ":":
             self._open(OTHER)
+        if "i" in (off or "") or "i" in flags[1]:
+            self._fold = "i" not in (off or "")
 
     def _escape(self) -> None:
         text, start = self._text, self._at
@@ -292,7 +299,7 @@ class _Reader:
             quoted = text[start + 2 :] if end < 0 else text[start + 2 : end]
             self._at = len(text) if end < 0 else end + 2
             for _ in quoted:
-                self._push(Node(LITERAL))
+                self._literal()
         elif char and char in _EMPTY:
             self._at += 2
             self._push(Node(OTHER))
@@ -300,7 +307,7 @@ class _Reader:
             self._push(Node(CLASS, weight=weight))
         else:
             self._character()
-            self._push(Node(LITERAL))
+            self._literal()
 
     def _set(self, *, in_class: bool) -> int:
         r"""`\d`, `\pL` and similar sets of characters: the weight; 0 for anything else."""
@@ -370,11 +377,24 @@ class _Reader:
         negative = text.startswith("^", self._at)
         self._at += negative
         weight = 0
+        characters: set[int] | None = set()
         while not weight or not text.startswith("]", self._at):
             own = self._named_class() or (text.startswith("\\", self._at) and self._set(in_class=True))
-            weight += own or self._range(start)
+            if own:
+                characters = None
+                weight += own
+                continue
+            low, high = self._range(start)
+            weight += _CLASS_WEIGHT
+            if characters is not None:
+                characters = characters | {low, high} if high - low < 2 and len(characters) < 2 else None  # noqa: PLR2004 - a pair
         self._at += 1
-        self._push(Node(CLASS, weight=weight + negative * _CLASS_WEIGHT))
+        one, *others = map(chr, characters) if characters and not negative else ("",)
+        is_pair = bool(others) and (one.lower() == others[0] or others[0].lower() == one)
+        if one and (is_pair or not others):
+            self._literal(fold=is_pair or (self._fold and one.lower() != one.upper()))
+        else:
+            self._push(Node(CLASS, weight=weight))
 
     def _named_class(self) -> int:
         """`[:alpha:]`, within brackets: the weight; 0 for anything else."""
@@ -390,8 +410,7 @@ class _Reader:
         self._at = end + 2
         return _CLASS_WEIGHT
 
-    def _range(self, class_at: int) -> int:
-        """A character or a range of some, within brackets: the weight."""
+    def _range(self, class_at: int) -> tuple[int, int]:
         text, start = self._text, self._at
         low = high = self._class_character(class_at)
         if text.startswith("-", self._at) and self._at + 1 < len(text) and text[self._at + 1] != "]":
@@ -399,7 +418,7 @@ class _Reader:
             high = self._class_character(class_at)
             if high < low:
                 self._fail(_RANGE, start, self._at)
-        return 1 if high < _ASCII else _CLASS_WEIGHT
+        return low, high
 
     def _class_character(self, class_at: int) -> int:
         text = self._text
