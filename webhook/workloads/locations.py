@@ -212,9 +212,7 @@ CLUSTER_SCOPED: Final = frozenset(
 """Kinds without a namespace: their pods run in the namespaces of the objects that use them."""
 
 TEMPLATES: Final = CLUSTER_SCOPED | {
-    ("", "ConfigMap"),
     ("", "PodTemplate"),
-    ("", "Secret"),
     ("argoproj.io", "WorkflowTemplate"),
     ("flow.volcano.sh", "JobTemplate"),
     ("kro.run", "ResourceGraphDefinition"),

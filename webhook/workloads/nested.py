@@ -40,14 +40,14 @@ def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:
         if _NOT_READ.isdisjoint(steps)
     )
     found = {steps: content for steps in texts if (content := _read(obj, steps)) is not None}
-    whole = copy(obj) if found else obj
+    copies: dict[Steps, Any] = {(): copy(obj) if found else obj}
     for steps, content in found.items():
-        part: Any = whole
-        for step in steps[:-1]:
-            part[step] = copy(part[step])
-            part = part[step]
-        part[steps[-1]] = content
-    return whole, frozenset(found)
+        for end in range(1, len(steps)):
+            around, here = copies[steps[: end - 1]], steps[:end]
+            if here not in copies:
+                copies[here] = around[here[-1]] = copy(around[here[-1]])
+        copies[steps[:-1]][steps[-1]] = content
+    return copies[()], frozenset(found)
 
 
 def _may_be_read(value: str) -> bool:
