@@ -250,6 +250,8 @@ def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
 
 def wants(spec: JSONObject, node: JSONObject) -> bool:
     """Tell whether the node selector and the required node affinity of a pod's spec select a node."""
+    if not (spec.get("nodeSelector") or spec.get("affinity")):
+        return True
     labels = mapping(node, "metadata", "labels")
     if any(labels.get(key) != value for key, value in mapping(spec, "nodeSelector").items()):
         return False
@@ -262,7 +264,8 @@ def nodes_named(spec: JSONObject) -> frozenset[str] | None:
 
     Follows the scheduler's ``plugins/nodeaffinity/node_affinity.go`` (PreFilter).
     """
-    by_term = [nodes_named_by(term) for term in items(spec, *REQUIRED, _TERMS)]
+    terms = items(spec, *REQUIRED, _TERMS) if spec.get("affinity") else ()
+    by_term = [nodes_named_by(term) for term in terms]
     names = [each for each in by_term if each is not None]
     return frozenset[str]().union(*names) if names and len(names) == len(by_term) else None
 
