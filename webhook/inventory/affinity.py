@@ -250,8 +250,6 @@ def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
 
 def wants(spec: JSONObject, node: JSONObject) -> bool:
     """Tell whether the node selector and the required node affinity of a pod's spec select a node."""
-    if not (spec.get("nodeSelector") or spec.get("affinity")):
-        return True
     labels = mapping(node, "metadata", "labels")
     if any(labels.get(key) != value for key, value in mapping(spec, "nodeSelector").items()):
         return False

@@ -15,6 +15,7 @@ from webhook.objects import (
     full_name_of,
     items,
     mapping,
+    metadata_of,
     name_of,
     namespace_of,
     number,
@@ -85,7 +86,8 @@ def pods_using(claim: JSONObject | None) -> list[str]:
 
 def uid_of(obj: JSONObject) -> str:
     """Return an object's UID; a placeholder if it has none yet."""
-    return text(obj, "metadata", "uid") or f"UID:{name_of(obj)}"
+    metadata = metadata_of(obj)
+    return metadata.get("uid") or f"UID:{metadata.get('name', '')}"
 
 
 class Use(NamedTuple):

@@ -266,7 +266,8 @@ class NodeState:
                     return _TAINTED
                 named = f"untolerated taint {{{taint.key}: {taint.value}}}"
                 return NodeVerdict((Message.of_nodes("had", named),), TAINTS)
-        if not wants(demand.spec, self.node):
+        is_for_all = not (demand.spec.get("nodeSelector") or demand.spec.get("affinity"))
+        if not is_for_all and not wants(demand.spec, self.node):
             return _UNSELECTED
         ports = ((port, other) for port in demand.ports for other in self.ports if port[1:] == other[1:])
         if any(port[0] == other[0] or _EVERYWHERE in {port[0], other[0]} for port, other in ports):
