@@ -32,7 +32,7 @@ from tests.cluster.replicas import (
     options_of,
 )
 from tests.serving import eventually
-from webhook.cluster import manager
+from webhook.cluster import manager, rotation
 from webhook.cluster.errors import ClusterError
 from webhook.cluster.manager import Manager
 from webhook.cluster.options import Step, encode_all
@@ -277,7 +277,7 @@ def test_an_unexpected_fault_ends_nothing(api: ApiServer, replica: Replica, capl
 
 def test_the_thread_follows_until_it_ends(api: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manager, "LOOK_SECONDS", 0.02)
-    replica = Manager(options_of(api, tmp_path / "pair"), decide=step)
+    replica = Manager(options_of(api, tmp_path / "pair"))
     begin(replica)
     first = (tmp_path / "pair/tls.pem").read_bytes()
     api.wait(61 * DAY)
@@ -290,7 +290,7 @@ def test_a_start_can_be_stopped(api: ApiServer, tmp_path: Path) -> None:
     del api.objects[SECRET]
     waiting = threading.Event()
     api.at("get", SECRET, waiting.set)
-    replica = Manager(options_of(api, tmp_path / "pair"), decide=step)
+    replica = Manager(options_of(api, tmp_path / "pair"))
     with ThreadPoolExecutor() as pool:
         starting = pool.submit(begin, replica)
         assert waiting.wait(30)
@@ -380,14 +380,17 @@ def test_a_bundle_is_never_replaced_by_an_older_one(api: ApiServer, replica: Rep
     assert {*seen, *bundles(api)} == {newer.data["ca.crt"]} == {held(api)["ca.crt"]}
 
 
-def test_a_leader_whose_time_is_over_writes_no_secret(api: ApiServer, tmp_path: Path) -> None:
+def test_a_leader_whose_time_is_over_writes_no_secret(
+    api: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = Clock()
 
     def pause(*question: Any, **more: Any) -> Step | None:
         clock.seconds += 11
         return step(*question, **more)
 
-    replica = Manager(options_of(api, tmp_path / "pair"), decide=pause, clock=clock)
+    monkeypatch.setattr(rotation, "step", pause)
+    replica = Manager(options_of(api, tmp_path / "pair"), clock=clock)
     replica.tick()
     assert not replica.leading
     assert held(api) == {}
