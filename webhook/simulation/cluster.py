@@ -39,7 +39,7 @@ from webhook.inventory.claims import (
 from webhook.inventory.quotas import Quotas
 from webhook.inventory.resources import CPU, NATIVE, PODS, ExtendedResources, amounts, requests
 from webhook.later import cached_property
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple, Told
 from webhook.release import Release
 from webhook.simulation.binding import newest, written
@@ -202,15 +202,15 @@ class Demand(NamedTuple):
     @classmethod
     def of(cls, pod: JSONObject) -> Demand:
         """Read the demands of a pod."""
-        spec = mapping(pod, "spec")
-        sidecars = (each for each in items(spec, "initContainers") if text(each, "restartPolicy") == "Always")
+        spec: JSONObject = pod.get("spec") or {}
+        sidecars = (each for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always")
         ports = frozenset(
-            (text(port, "hostIP") or _EVERYWHERE, text(port, "protocol") or "TCP", wanted)
-            for container in (*items(spec, "containers"), *sidecars)
-            for port in items(container, "ports")
-            if (wanted := number(port, "hostPort"))
+            (port.get("hostIP") or _EVERYWHERE, port.get("protocol") or "TCP", wanted)
+            for container in (*(spec.get("containers") or ()), *sidecars)
+            for port in container.get("ports") or ()
+            if (wanted := port.get("hostPort"))
         )
-        return cls(spec, requests(pod), ports, Tolerations(items(spec, "tolerations")))
+        return cls(spec, requests(pod), ports, Tolerations(spec.get("tolerations") or ()))
 
     @property
     def is_for_all(self) -> bool:
@@ -227,14 +227,14 @@ class NodeState:
 
     def __init__(self, node: JSONObject) -> None:
         self.node = node
-        self.name = text(node, "metadata", "name")
-        status = mapping(node, "status")
-        self.allocatable = amounts(mapping(status, "allocatable") or mapping(status, "capacity"))
+        self.name: str = node["metadata"]["name"]
+        spec, status = node.get("spec") or {}, node.get("status") or {}
+        self.allocatable = amounts(status.get("allocatable") or status.get("capacity") or {})
         self.used: Counter[str] = Counter()
         self.pods = 0
         self.ports: frozenset[Port] = frozenset()
-        self._taints = blocking(items(node, "spec", "taints"))
-        self._is_unschedulable = at(node, "spec", "unschedulable") is True
+        self._taints = blocking(spec.get("taints") or ())
+        self._is_unschedulable = spec.get("unschedulable") is True
 
     def add(self, demand: Demand) -> None:
         """Count a pod as running on the node."""
