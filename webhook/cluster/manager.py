@@ -72,7 +72,6 @@ class Manager:
         version = [Task(self._ask_version, VERSION_SECONDS)] if options.directory is None else []
         self._tasks = (self._campaigning, *version, Task(self._look, LOOK_SECONDS))
         self._ended = threading.Event()
-        self._obtaining = False
         self._thread: threading.Thread | None = None
 
     @property
@@ -91,8 +90,8 @@ class Manager:
             why = self.last_error or f"waiting for the leader to fill {self._secret.what}"
             yield f"no serving certificate yet: {why}"
 
-    def obtain(self, seconds: float = OBTAIN_SECONDS) -> None:
-        """Wait until there is a pair on disk, without starting a thread, so that processes can be forked afterwards.
+    def start(self, seconds: float = OBTAIN_SECONDS) -> None:
+        """Wait until there is a pair on disk, and start a thread that keeps the certificates current.
 
         A pair from before a restart of the container is enough if the API server is unreachable.
 
@@ -102,13 +101,14 @@ class Manager:
         Raises:
             ClusterError: There was none in time, or :meth:`stop` was called.
         """
-        self._obtaining = True
         deadline, logged = self._clock() + seconds, ""
         try:
             while not self._ended.is_set():
                 pause = self.tick()
                 reasons = "; ".join(self.unready())
                 if not reasons:
+                    self._thread = threading.Thread(target=self.run, name="certificates", daemon=True)
+                    self._thread.start()
                     return
                 if reasons != logged:
                     _log.warning("%s", reasons)
@@ -118,22 +118,14 @@ class Manager:
                 self._ended.wait(pause)
             raise ClusterError("stopped before there was a serving certificate")
         finally:
-            self._obtaining = False
-            if self._ended.is_set():
+            if self._thread is None:
                 self._election.release()
 
-    def follow(self) -> None:
-        """Start a thread that keeps the certificates current."""
-        self._thread = threading.Thread(target=self.run, name="certificates", daemon=True)
-        self._thread.start()
-
     def stop(self) -> None:
-        """End the thread and let another replica lead; may be called from any thread, also during :meth:`obtain`."""
+        """End the thread and let another replica lead; may be called from any thread, also during :meth:`start`."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(2 * api.TIMEOUT)
-        elif not self._obtaining:
-            self._election.release()
 
     def tick(self) -> float:
         """Run the tasks that are due, and return the seconds until the next; never raises."""

@@ -14,7 +14,7 @@ from shlex import quote
 from typing import Final
 
 from webhook.api import conversion
-from webhook.api.judgement import judge_admitted
+from webhook.api.judgement import judge_stored
 from webhook.api.versions import NEWEST, SERVED, VERSIONS, find
 from webhook.budget import REVIEW, Budget, current, enter, leave
 from webhook.objects import (
@@ -185,10 +185,11 @@ class Inventory:
             return None
         known = free_of_nulls(obj) if has_nulls else obj
         known = _as_v1(known if version else {**known, "apiVersion": _version_of(kind)}, kind)
-        namespace, name = namespace_of(known) if namespaced else "", name_of(known)
-        if namespace and known["metadata"].get("namespace") != namespace:
-            known = {**known, "metadata": {**known["metadata"], "namespace": namespace}}
-        if not name:
+        namespace, metadata = namespace_of(known) if namespaced else "", known["metadata"]
+        if namespace and metadata.get("namespace") != namespace:
+            known = {**known, "metadata": {**metadata, "namespace": namespace}}
+        name = metadata.get("name")
+        if not name or not isinstance(name, str):
             raise MalformedError(f"{kind} without metadata.name")
         self._kinds[kind][namespace, name] = known
         return known
@@ -457,7 +458,7 @@ def _refused_node(node: JSONObject) -> Problem | None:
 def _node() -> CompiledStruct:
     from webhook.api.core import catalogue  # manifests rarely have nodes
 
-    return compile_struct(catalogue.type_of("v1", "Node"), Target("v1", NEWEST, CREATE, strict=False))
+    return compile_struct(catalogue.type_of("v1", "Node"), Target("v1", NEWEST, CREATE, stored=True, strict=False))
 
 
 def _version_of(kind: str) -> str:
@@ -474,7 +475,7 @@ _STORED_BY: Final = "1.36"
 def _refused(obj: JSONObject, kubernetes: str | None) -> Problem | None:
     # Pods have more fields than are checked here, and the status is set by the cluster.
     is_ours = KINDS[obj["kind"]] == DRA
-    for problem in judge_admitted(obj, kubernetes=kubernetes, decodes_only=not is_ours):
+    for problem in judge_stored(obj, kubernetes, decodes_only=not is_ours):
         is_of_shape = problem.reason == BAD_REQUEST
         if problem.level == ERROR and (is_of_shape or (is_ours and problem.path[:1] == ("spec",))):
             return problem

@@ -20,8 +20,7 @@ _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "Pod": ("pods",),
     "PodGroup": ("pods",),
     "DeviceTaintRule": ("taints",),
-    "Role": ("roles",),
-    "ClusterRole": ("roles",),
+    **dict.fromkeys(("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"), ("roles",)),
     "ResourceQuota": ("quotas",),
     **dict.fromkeys(WEBHOOKS, ("webhooks",)),
 }
