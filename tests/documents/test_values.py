@@ -31,6 +31,7 @@ class TestScalars:
         ("-.Inf", "json: unsupported value: -Inf"),
         (".NAN", "json: unsupported value: NaN"),
         ("!!float yes", "cannot decode !!bool `yes` as a !!float"),
+        ("!!timestamp 2001-13-01", "cannot decode !!str `2001-13-01` as a !!timestamp"),
         ("!!binary é", "!!binary value contains invalid base64 data"),
     )
     def test_are_refused_where_they_stand(self, text: str, message: str) -> None:
@@ -40,8 +41,10 @@ class TestScalars:
 class TestKeys:
     @each_row(
         ("text", "key"),
-        ("2.50", "2.5"),
-        ("-.Inf", "-.inf"),
+        ("1e-50", "0"),
+        ("3.14159265358979", "3.1415927"),
+        ("1e300", ".inf"),
+        ("9" * 70, ".inf"),
         ("'<<'", "<<"),
         ("!!str <<", "<<"),
     )
@@ -60,7 +63,7 @@ class TestKeys:
         assert faults(f"a: 1\n{text}: x") == [(2, 1, message)]
 
     def test_aliases_and_anchors_are_keys_but_not_of_lists(self) -> None:
-        assert value("a: &a 1e6\n&b k: *a\n*a : *b") == {"a": 1000000, "k": 1000000, "1000000": "k"}
+        assert value("a: &a 1e6\n&b k: *a\n*a : *b") == {"a": 1000000, "k": 1000000, "1e+06": "k"}
         assert faults("a: &a [x]\n*a : y") == [(2, 1, "invalid map key")]
 
     def test_a_repeated_key_is_refused_with_both_lines_in_the_order_of_the_text(self) -> None:

@@ -43,13 +43,13 @@ _NOT_FINITE: Final = {
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
 }
 _GO_NAMES: Final = {math.inf: "+Inf", -math.inf: "-Inf"}
-_INFINITE_KEYS: Final = {math.inf: ".inf", -math.inf: "-.inf"}
 
 _TAG: Final = "tag:yaml.org,2002:"
 _BINARY: Final = _TAG + "binary"
 _MERGE: Final = _TAG + "merge"
+_TIMESTAMP: Final = _TAG + "timestamp"
 _FLOAT: Final = _TAG + "float"
-_RESOLVED: Final = {_TAG + "bool", _TAG + "int", _FLOAT, _TAG + "null"}
+_RESOLVED: Final = {_TAG + "bool", _TAG + "int", _FLOAT, _TAG + "null", _TIMESTAMP}
 
 _INTEGER: Final = Pattern(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]{0,19}))")
 _MAX_DIGITS: Final = 20
@@ -57,9 +57,15 @@ _MAX_DIGITS: Final = 20
 _DECIMAL: Final = Pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _FRACTION: Final = Pattern(r"\.[0-9](?:(?=_?[0-9])_?[0-9])*+(?:[eE][-+]?[0-9](?:(?=_?[0-9])_?[0-9])*+)?")
 
+_DATE = r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
+_TIME = r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?"
+_ZONE = r"(?:Z|[-+][0-9]{2}:[0-9]{2})"
+_INSTANT: Final = Pattern(rf"{_DATE}(?:[Tt]{_TIME}{_ZONE}| {_TIME})?")
+
 _MAX_REMEMBERED: Final = 64
 """The most characters of a scalar whose meaning is cached."""
 _PLAIN_BELOW: Final = 1e21
+_FLOAT32_DIGITS: Final = 9
 _UNDECODABLE: Final = Pattern("[\udc80-\udcff]")
 
 
@@ -130,7 +136,7 @@ def _key(value: Scalar) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return spelled(value) if math.isfinite(value) else _INFINITE_KEYS.get(value, ".nan")
+        return _float32(value)
     if value > MAX_INT64:
         raise ContentError("unsupported map key of type: uint64", hint=f'quote the key: "{value}"')
     return str(value)
@@ -183,6 +189,8 @@ def _tagged(tag: str, text: str) -> Scalar:
         return _binary(text)
     if tag not in _RESOLVED:
         return text
+    if tag == _TIMESTAMP and _is_timestamp(text):
+        return text
     value = _resolved(text)
     found = {bool: "bool", int: "int", float: "float", str: "str"}.get(type(value), "null")
     if tag == _TAG + found:
@@ -205,3 +213,35 @@ def _binary(text: str) -> str:
         hint = "leave the tag out: Kubernetes takes base64 as a plain string"
         raise ContentError("!!binary value contains invalid base64 data", hint=hint) from None
     return str(_UNDECODABLE.sub("\ufffd", data.decode(errors="surrogateescape")))
+
+
+def _is_timestamp(text: str) -> bool:
+    match = _INSTANT.fullmatch(text)
+    if match is None:
+        return False
+    from datetime import datetime  # hardly any manifest has such a tag
+
+    try:
+        datetime(*(int(part) for part in match.groups() if part is not None))  # type: ignore[arg-type]  # noqa: DTZ001 - only whether there is such a day
+    except ValueError:
+        return False
+    return True
+
+
+def _float32(value: float) -> str:
+    """Spell a float as Go's ``FormatFloat(v, 'g', -1, 32)`` does, with the fewest digits of single precision."""
+    import struct  # hardly any manifest has such a key
+    from decimal import Decimal
+
+    single: float = struct.unpack("f", struct.pack("f", value))[0]
+    if not math.isfinite(single):
+        return {math.inf: ".inf", -math.inf: "-.inf"}.get(single, ".nan")
+    shortest = next(
+        text
+        for text in (f"{single:.{precision}e}" for precision in range(_FLOAT32_DIGITS))
+        if struct.pack("f", float(text)) == struct.pack("f", single)
+    )
+    digits, exponent = shortest.split("e")
+    if int(exponent) in range(-4, 6):
+        return f"{Decimal(shortest):f}"
+    return f"{digits}e{int(exponent):+03d}"
