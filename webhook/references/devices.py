@@ -446,7 +446,7 @@ def _extended(pod: JSONObject, context: Context) -> JSONObject:
 
 
 def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[int] | None:
-    """Return the places of the nodes that have devices for each request; None if a request has none: others report it."""
+    """Return the places of the nodes that have devices for each request; None if a request has none: others tell."""
     fleet, free = context.fleet, context.free
     found: set[str] | None = None
     for request in context.requests(claim):
