@@ -185,10 +185,11 @@ class Inventory:
             return None
         known = free_of_nulls(obj) if has_nulls else obj
         known = _as_v1(known if version else {**known, "apiVersion": _version_of(kind)}, kind)
-        namespace, name = namespace_of(known) if namespaced else "", name_of(known)
-        if namespace and known["metadata"].get("namespace") != namespace:
-            known = {**known, "metadata": {**known["metadata"], "namespace": namespace}}
-        if not name:
+        namespace, metadata = namespace_of(known) if namespaced else "", known["metadata"]
+        if namespace and metadata.get("namespace") != namespace:
+            known = {**known, "metadata": {**metadata, "namespace": namespace}}
+        name = metadata.get("name")
+        if not name or not isinstance(name, str):
             raise MalformedError(f"{kind} without metadata.name")
         self._kinds[kind][namespace, name] = known
         return known

@@ -140,15 +140,14 @@ class ExtendedResources:
         """The class that provides each resource."""
         if not is_on:
             return
+        known = [(each["metadata"], (each.get("spec") or {}).get("extendedResourceName") or "") for each in classes]
+        aged = [(about.get("creationTimestamp") or "", about["name"], resource) for about, resource in known]
         if self._is_first:
-            for each in classes:
-                resource = text(each, "spec", "extendedResourceName") or IMPLICIT_PREFIX + name_of(each)
-                self.classes[resource] = name_of(each)
+            self.classes.update((resource or IMPLICIT_PREFIX + name, name) for _, name, resource in aged)
             return
         ages: dict[str, str] = {}
-        aged = ((text(each, "metadata", "creationTimestamp"), name_of(each), each) for each in classes)
-        for age, name, each in sorted(aged, key=lambda found: found[:2]):
-            if resource := text(each, "spec", "extendedResourceName"):
+        for age, name, resource in sorted(aged, key=lambda found: found[:2]):
+            if resource:
                 # The newest class has the name; of two of the same age, the first by name, and the other one does not
                 # even get its implicit name (extendedresourcecache.go, updateResourceName2class).
                 if ages.get(resource) == age:
