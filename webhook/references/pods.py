@@ -21,7 +21,7 @@ from webhook.inventory.resources import (
 )
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.patterns import Pattern
-from webhook.problem import NOTE, Advice, Fix, Problem
+from webhook.problem import NOTE, Advice, Fix, Meant, Problem
 from webhook.references.rules import Context, claim_or_template, drivers_of, drivers_of_request, finding, rule, uses_of
 from webhook.spelling import did_you_mean
 
@@ -63,7 +63,8 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
             fix = Fix("rename", NAMED_BY[other], safe=False)
             hint: str | Advice = Advice(f'"{name}" is a {other}: name it with {NAMED_BY[other]}', fix)
         elif elsewhere:
-            hint = f"it exists in namespace {listed(elsewhere)}, but a pod can use only objects of its own namespace"
+            where = listed(elsewhere)
+            hint = Meant(f"it exists in namespace {where}, but a pod can use only objects of its own namespace")
         else:
             known = in_place(name, around, f"{kind}s in namespace {namespace}", field)
             hint = context.or_in_cluster(known)

@@ -44,8 +44,9 @@ def stand_ins(obj: JSONObject, templates: Templates) -> tuple[list[JSONObject], 
     if find(obj.get("apiVersion"), obj.get("kind")):
         return [], ()
     from webhook.workloads import pods_in  # most objects are of Kubernetes itself
+    from webhook.workloads.nested import HOLDERS
 
-    if is_template(obj):
+    if is_template(obj) or obj.get("kind") in HOLDERS:
         return [], ()
     made = list(pods_in(templates.applied(obj)))
     workloads: list[JSONObject] = []
