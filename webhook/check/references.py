@@ -166,9 +166,9 @@ class _Neighbours:
 
     def note(self, file: str, obj: JSONObject) -> None:
         """Add a manifest."""
-        directory, kind = file.rpartition("/")[0], str(obj.get("kind"))
+        directory, kind, known = file.rpartition("/")[0], str(obj.get("kind")), newest(obj)
         self._places[kind].add(file if kind == _CLASS else directory)
-        self._added.append((directory, kind, lambda inventory: inventory.hold(obj)))
+        self._added.append((directory, kind, lambda inventory: inventory.hold(known)))
 
     def note_name(self, file: str, kind: str, name: str, namespace: str, driver: str) -> None:
         """Add the name of an object that may be malformed, in a file."""
@@ -320,7 +320,7 @@ class References:
             minor, on = _settings(release, self._gates)
             classes = self._inventory.all("DeviceClass")
             self._extended[release] = ExtendedResources(classes, minor, is_on="DRAExtendedResource" in on)
-        return any(map(self._extended[release].provides, qualified(document.data)))
+        return any(map(self._extended[release].provides, requested(document.data)))
 
     def _is_about_claims(self, obj: JSONObject, file: str) -> bool:
         """Tell whether an object of another project holds claims or makes pods; record the names that pods may use."""
@@ -525,14 +525,17 @@ def _key_of(obj: JSONObject) -> tuple[str, str]:
     return namespace_of(obj), name_of(obj)
 
 
-def qualified(obj: Any) -> Iterator[str]:
-    """Yield the resources with a domain in their names that containers request; most have none, which saves imports."""
+_OF_NODES: Final = ("cpu", "memory", "ephemeral-storage", "hugepages-")
+
+
+def requested(obj: Any) -> Iterator[str]:
+    """Yield the resources that containers request, but for the node's own; most have no others, which saves imports."""
     steps = pod_template(obj) if isinstance(obj, dict) else None
     pod = None if steps is None else value_at(obj, steps)
     for containers in ("containers", "initContainers"):
         for each in items(pod, "spec", containers) if isinstance(pod, dict) else ():
             for stated in ("limits", "requests"):
-                yield from (name for name in mapping(each, "resources", stated) if "/" in str(name))
+                yield from (name for name in mapping(each, "resources", stated) if not str(name).startswith(_OF_NODES))
 
 
 def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release, frozenset[str]]:
