@@ -17,7 +17,7 @@ from webhook.check.cluster import read_cluster, served_by
 from webhook.check.judge import Judge, Judgement, Namespaces
 from webhook.check.oldstate import AtRevision, Deployed, OldState
 from webhook.check.progress import counting, with_progress
-from webhook.check.references import References, Unlooked, qualified
+from webhook.check.references import References, Unlooked, requested
 from webhook.check.suppressing import check_policies, exclusions, suppress, suppressions
 from webhook.check.target import feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.documents import STDIN, Document, Piece, Selection, parse
@@ -356,7 +356,7 @@ class _Validation:
             self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
         passes = judge.passes(document)
         self._report.without_claims += passes
-        if any(qualified(data)) if passes else served or judge.asks_policies:
+        if any(requested(data)) if passes else served or judge.asks_policies:
             repeated = self._repeated(document, served)
             self._waiting.append(waiting._replace(served=served, repeated=repeated, passes=passes))
         elif not passes:

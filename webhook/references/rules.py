@@ -45,6 +45,7 @@ WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfigurati
 """The kinds that state which webhooks the API server calls."""
 _BESIDE: Final = {
     **{kind: KINDS[kind] for kind in ("Role", "ClusterRole", "ResourceQuota")},
+    **dict.fromkeys(("RoleBinding", "ClusterRoleBinding"), KINDS["Role"]),
     **dict.fromkeys(WEBHOOKS, "admissionregistration.k8s.io"),
 }
 """The kinds that have rules, and neither claims nor pods, with their API groups."""
