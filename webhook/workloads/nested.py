@@ -51,7 +51,7 @@ def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:
         (*steps, name): content
         for steps, part in every_object(obj)
         for name, value in part.items()
-        if isinstance(value, str) and "\n" in value and name != _PATCH and _may_be_read(value)
+        if isinstance(value, str) and name != _PATCH and _may_be_read(value)
         if _NOT_READ.isdisjoint(steps) and (content := _read(value)) is not None
     }
     copies: dict[Steps, Any] = {(): copy(obj) if found else obj}
@@ -65,12 +65,9 @@ def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:
 
 
 def _may_be_read(value: str) -> bool:
-    return any(each in value for each in _MARKS) and "{{" not in value and not has_aliases(value)
-
-
-def has_aliases(value: str) -> bool:
-    """Tell whether a text may have aliases, whose values may be huge."""
-    return "&" in value and "*" in value
+    """Tell whether a text may be about claims, and is whole; values of aliases may be huge."""
+    is_huge = "&" in value and "*" in value
+    return ":" in value and any(each in value for each in _MARKS) and "{{" not in value and not is_huge
 
 
 def _read(value: str) -> Any:
