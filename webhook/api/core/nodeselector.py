@@ -54,12 +54,10 @@ class Term(V1Struct):
     matchFields = Array(Nested(NodeFieldRequirement), "Conditions on fields.")
 
 
-class NodeSelector(V1Struct):
+class Selector(V1Struct):
     """Terms of which a node must meet one."""
 
     atomic = True
-    labels_since: ClassVar = 32
-    """The first release that checks whether values are valid for labels."""
 
     nodeSelectorTerms = Array(
         Nested(Term),
@@ -70,11 +68,14 @@ class NodeSelector(V1Struct):
     )
 
 
-class RequiredNodeSelector(NodeSelector):
+class NodeSelector(Selector):
+    """Terms of which a node must meet one."""
+
+
+class RequiredNodeSelector(Selector):
     """Terms of which a node must meet one for a pod to run on it."""
 
     go_name = "NodeSelector"
-    labels_since = 33
 
 
 _OPERATORS: Final = (*OPERATORS, "Gt", "Lt")
@@ -113,11 +114,11 @@ def are_labels(requirement: Any, target: Target) -> bool:
 
 
 @check(NodeSelector, since=32, before=IN_PLACE)
+@check(RequiredNodeSelector, since=33, before=IN_PLACE)
 def label_values(selector: View) -> Iterator[Problem]:
     """The values must be valid for labels; others would never match."""
-    if selector.target.stored or selector.release < selector.type.labels_since:
-        return
-    for requirement in (each for term in selector.nodeSelectorTerms for each in term.matchExpressions):
+    terms = () if selector.target.stored else selector.nodeSelectorTerms
+    for requirement in (each for term in terms for each in term.matchExpressions):
         for index, value in enumerate(requirement.values):
             for detail in formats.label_value(value or "", requirement.release):
                 yield invalid(requirement / "values" / index, value or "", detail)
