@@ -404,8 +404,10 @@ class CompiledStruct:
         return (spelled,) if spelled else ()
 
     def _here(self, name: str) -> bool:
-        """Tell whether the target's operation checks a field of a whole object."""
+        """Tell whether the target's operation checks a field of a whole object; stored metadata is fine."""
         wanted = self.type.fields[name].subresource
+        if self.target.stored and "kind" in self.stated and name == "metadata":
+            return False
         return wanted is None or wanted == self.target.subresource
 
     def _recheck(self, name: str) -> Recheck | None:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import islice, permutations, product
+from itertools import islice, product
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
@@ -32,7 +32,7 @@ from webhook.escapes import GO_SPACE
 from webhook.formats import near_semver, semver
 from webhook.formats.quantities import decode_quantity, near_quantity, quantity
 from webhook.grouping import by_key
-from webhook.hints.selectors import COMMENTED, comments_in
+from webhook.hints.selectors import AS_TEXT, COMMENTED, comments_in, patterns_in
 from webhook.objects import JSONObject, full_name_of
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.patch import steps_of
@@ -567,6 +567,7 @@ def check_policies(
             *_malformed(policy),
             *_ordered_texts(policy),
             *_unwritten_amounts(policy, policies.kinds),
+            *_patterns(policy),
             *_messages(policy),
             *_comments(policy),
             *unused,
@@ -696,16 +697,18 @@ def _unwritten_amounts(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find amounts of Kubernetes' own kinds that are compared with what the API server never writes."""
     is_own = all(map(kinds.has_group, {group for rule in policy.match.rules for group in rule.groups}))
     for stated, call in _calls(policy) if is_own else ():
-        for side, other in permutations(call.arguments) if call.function in _COMPARISONS else ():
-            around = (step := step_of(other)) and step_of(step[0])
-            if not around or around[1] not in _AMOUNTS or not _is_of_object(other, stated):
+        for amount, constants in _sides(call):
+            around = (step := step_of(amount)) and step_of(step[0])
+            if not around or around[1] not in _AMOUNTS or not _is_of_object(amount, stated):
                 continue
-            if isinstance(side, Literal) and type(side.value) in {str, int}:
+            for each in constants:
+                if not isinstance(each, Literal) or type(each.value) not in {str, int}:
+                    continue
                 with suppress(ValueError):
-                    if (meant := str(decode_quantity(side.value))) != side.value:
+                    if (meant := str(decode_quantity(each.value))) != each.value:
                         message = f'this is never equal: the API server writes the amount as the text "{meant}"'
                         hint = f'did you mean "{meant}"?'
-                        yield warning("impossible-value", stated.path, message, hint, stated.start + side.offset)
+                        yield warning("impossible-value", stated.path, message, hint, stated.start + each.offset)
 
 
 def _is_of_object(field: Expression, stated: StatedExpression) -> bool:
@@ -713,6 +716,23 @@ def _is_of_object(field: Expression, stated: StatedExpression) -> bool:
     compiled = stated.compiled
     others = compiled.program.variables if isinstance(compiled, CompiledExpression) else ()
     return _field(field).startswith(("object.", "oldObject.")) or {"params", "variables"}.isdisjoint(others)
+
+
+_NAMED: Final = frozenset(
+    {"generateName", "groups", "image", "name", "namespace", "nodeName", "serviceAccountName", "username"}
+)
+"""The fields that hold names, which have no patterns."""
+_NAME: Final = re.compile(r"[*^]?[\w:-]+[*$]?")
+
+
+def _patterns(policy: Policy) -> Iterator[Problem]:
+    """Find names that are compared with patterns; what a loop reads may be a rule with a pattern, such as pods/*."""
+    for stated, call in _calls(policy):
+        for side, literal, hint in patterns_in(call):
+            step = step_of(side)
+            if (step and step[1] in _NAMED) or (isinstance(side, Ident) and _NAME.fullmatch(literal.value)):
+                message = AS_TEXT.format(quoted(literal.value))
+                yield warning("pattern-as-text", stated.path, message, hint, stated.start + literal.offset)
 
 
 def _messages(policy: Policy) -> list[Problem]:

@@ -1,0 +1,68 @@
+"""What the texts of an object hold in YAML: manifests of a ConfigMap or a workflow, values of a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Any, Final
+
+from webhook.api.versions import GROUP
+from webhook.documents import Document, parse
+from webhook.objects import JSONObject
+from webhook.problem import Steps
+from webhook.workloads.locations import ManifestIn, every_object
+
+HOLDERS: Final = frozenset({"ConfigMap", "Secret"})
+"""The kinds of Kubernetes' own that hold texts for others."""
+_NOT_READ: Final = frozenset({"annotations", "status"})
+_PATCH: Final = "patch"
+"""The field with a part of a manifest, such as that of Flux's Kustomizations."""
+_MARKS: Final = ("claims", "Claims", f"{GROUP}/")
+
+
+def with_texts(obj: JSONObject, find: Callable[[JSONObject], Iterator[ManifestIn]]) -> Iterator[ManifestIn]:
+    """Find what an object holds, in its texts, too."""
+    whole, texts = _with_texts_read(obj)
+    found = find(whole)
+    return (each._replace(texts=each.texts | texts) for each in found) if texts else found
+
+
+def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:
+    """Return an object with the content of its texts in their place, and the paths of these texts.
+
+    Only texts that may be about claims are read, and that nothing fills in later.
+    """
+    texts = frozenset(
+        (*steps, name)
+        for steps, part in every_object(obj)
+        for name, value in part.items()
+        if isinstance(value, str) and "\n" in value and name != _PATCH and _may_be_read(value)
+        if _NOT_READ.isdisjoint(steps)
+    )
+    found = {steps: content for steps in texts if (content := _read(obj, steps)) is not None}
+    copies: dict[Steps, Any] = {(): copy(obj) if found else obj}
+    for steps, content in found.items():
+        for end in range(1, len(steps)):
+            around, here = copies[steps[: end - 1]], steps[:end]
+            if here not in copies:
+                copies[here] = around[here[-1]] = copy(around[here[-1]])
+        copies[steps[:-1]][steps[-1]] = content
+    return copies[()], frozenset(found)
+
+
+def _may_be_read(value: str) -> bool:
+    return any(each in value for each in _MARKS) and "{{" not in value and not has_aliases(value)
+
+
+def has_aliases(value: str) -> bool:
+    """Tell whether a text may have aliases, whose values may be huge."""
+    return "&" in value and "*" in value
+
+
+def _read(obj: Any, steps: Steps) -> Any:
+    """Return the object in a text, or the list of several; None if it is something else."""
+    for step in steps:
+        obj = obj[step]
+    pieces = list(parse(obj))
+    found = [each.data for each in pieces if isinstance(each, Document) and isinstance(each.data, dict)]
+    return None if not found or len(found) < len(pieces) else found[0] if len(found) == 1 else found
