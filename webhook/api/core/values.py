@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from webhook.formats.quantities import decode_quantity
@@ -20,10 +21,10 @@ class V1Struct(Struct):
 
 def unjudged(name: str) -> type[Struct]:
     """Return a type that is not judged, by its name in core/v1, or its version and name."""
-    from webhook.api.core.catalogue import type_of  # most objects need none
-
     api_version, _, own = name.rpartition(".")
-    return type_of(api_version or "v1", own)
+    catalogue: Any = import_module("webhook.api.core.catalogue")  # which imports this module; most objects need none
+    made: type[Struct] = catalogue.type_of(api_version or "v1", own)
+    return made
 
 
 class Others:
