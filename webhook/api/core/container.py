@@ -1,6 +1,7 @@
 """Containers: resources and claims.
 
-Fields without rules are in ``kinds.txt``, with their types and releases, so that misspelt fields are found.
+Of the fields unrelated to claims, scalars are typed and the others are known by name, with their releases, so that
+misspelt fields are found.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from webhook.formats.quantities import Quantity as Amount
 from webhook.formats.quantities import parse_quantity
 from webhook.problem import Key, Path, Problem, Verbatim, forbidden, invalid, malformed, required
 from webhook.release import Release
-from webhook.schema import Array, Int, Map, Nested, Text, View, check, exactly_one
+from webhook.schema import Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
 
 REQUESTS_SINCE: Final = 31
 """The release from which on a container may use one request of a claim."""
@@ -52,6 +53,13 @@ class ResourceRequirements(V1Struct):
 
 _MOST_PORTS: Final = 65535
 _OUTSIDE: Final = f"must be between 1 and {_MOST_PORTS}, inclusive"
+
+
+class ContainerResizePolicy(V1Struct):
+    """Whether a container is restarted when one of its resources changes."""
+
+    resourceName = Text("The resource.", go="ResourceName", written=True)
+    restartPolicy = Text("NotRequired or RestartContainer.", go="ResourceResizeRestartPolicy", written=True)
 
 
 class ContainerPort(V1Struct):
@@ -95,16 +103,32 @@ class Container(V1Struct):
     name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True, written=True)
     image = Text("The container image.", required=True)
     imagePullPolicy = Text("When to pull the image.", go="PullPolicy", one_of=("Always", "IfNotPresent", "Never"))
+    command = Array(Text(), "The command, in place of the image's entry point.")
+    args = Array(Text(), "The arguments of the command.")
+    workingDir = Text("The working directory of the command.")
     ports = Array(
         Nested(ContainerPort), "The ports that the container listens on.", list_map_keys=["containerPort", "protocol"]
     )
     resources = Nested(ResourceRequirements, "The resources that the container requests and is limited to.")
+    resizePolicy = Array(
+        Nested(ContainerResizePolicy), "Whether a change of resources restarts the container, by resource."
+    )
+    restartPolicy = Text(
+        "When the container is restarted, in place of the pod's policy.",
+        go="ContainerRestartPolicy",
+        pointer=True,
+        since=28,
+    )
+    terminationMessagePath = Text("The file with the container's termination message.", default="/dev/termination-log")
     terminationMessagePolicy = Text(
         "The source of the container's termination message.",
         go="TerminationMessagePolicy",
         default="File",
         one_of=("File", "FallbackToLogsOnError"),
     )
+    stdin = Bool("Whether the container has a standard input.")
+    stdinOnce = Bool("Whether the standard input closes with the first client.")
+    tty = Bool("Whether the container has a terminal.")
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:

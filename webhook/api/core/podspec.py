@@ -22,7 +22,7 @@ from webhook.api.core.placement import (
 from webhook.api.core.values import Others, V1Struct
 from webhook.problem import Path, Problem, duplicate, forbidden, invalid, malformed, not_found, required
 from webhook.release import Release
-from webhook.schema import IN_PLACE, Anything, Array, Int, Map, Nested, Text, View, check, exactly_one
+from webhook.schema import IN_PLACE, Anything, Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 _AS_IN_GO_SINCE: Final = 34
@@ -151,6 +151,7 @@ class PodSpec(V1Struct):
         at_item=True,
         list_map_keys=["name"],
     )
+    schedulerName = Text("The scheduler of the pod.", default="default-scheduler")
     nodeName = Text("The node that the pod is scheduled to.", format=formats.dns_subdomain)
     nodeSelector = Map(Text(), "The labels that a node must have.", is_atomic=True)
     affinity = Nested(
@@ -158,6 +159,7 @@ class PodSpec(V1Struct):
     )
     tolerations = Array(Nested(Toleration), "The taints that the pod tolerates.", rechecked={COMPARING_SINCE: compare})
     priorityClassName = Text("The PriorityClass of the pod.", format=formats.dns_subdomain)
+    priority = Int("The priority of the pod.", go="int32", pointer=True)
     preemptionPolicy = Text(
         "Whether the pod preempts pods of lower priority.",
         go="PreemptionPolicy",
@@ -167,6 +169,8 @@ class PodSpec(V1Struct):
     )
     runtimeClassName = Text("The RuntimeClass of the pod.", format=formats.dns_subdomain, pointer=True)
     serviceAccountName = Text("The service account of the pod.", format=formats.dns_subdomain)
+    serviceAccount = Text("The former name of serviceAccountName.")
+    automountServiceAccountToken = Bool("Whether a token of the service account is mounted.", pointer=True)
     restartPolicy = Text(
         "When containers of the pod are restarted.",
         go="RestartPolicy",
@@ -176,6 +180,7 @@ class PodSpec(V1Struct):
     activeDeadlineSeconds = Int(
         "Seconds for which the pod may run.", pointer=True, minimum=(1, _DEADLINES), maximum=(2**31 - 1, _DEADLINES)
     )
+    terminationGracePeriodSeconds = Int("Seconds that the pod may take to terminate.", pointer=True, default=30)
     dnsPolicy = Text(
         "The DNS policy for the pod.",
         go="DNSPolicy",
@@ -192,6 +197,13 @@ class PodSpec(V1Struct):
         gate="HostnameOverride",
     )
     subdomain = Text("The domain of the host name.", format=formats.dns_label)
+    setHostnameAsFQDN = Bool("Whether the host name is fully qualified.", pointer=True)
+    enableServiceLinks = Bool("Whether containers have environment variables for services.", pointer=True)
+    hostNetwork = Bool("Whether the pod uses the node's network.")
+    hostPID = Bool("Whether the pod uses the node's PID namespace.")
+    hostIPC = Bool("Whether the pod uses the node's IPC namespace.")
+    hostUsers = Bool("Whether the pod uses the node's user namespace.", pointer=True)
+    shareProcessNamespace = Bool("Whether containers share one process namespace.", pointer=True)
 
 
 def containers_of(spec: View, *kinds: str) -> list[tuple[str, int, dict[str, Any]]]:
