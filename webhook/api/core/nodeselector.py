@@ -13,7 +13,7 @@ from webhook.api.core.meta import OPERATORS, wrong_values
 from webhook.api.core.values import V1Struct
 from webhook.problem import Fix, Problem, Verbatim, invalid, malformed, of_own_type, required
 from webhook.release import Release
-from webhook.schema import IN_PLACE, Array, Nested, Target, Text, View, check
+from webhook.schema import Array, Nested, Target, Text, View, check
 
 _JSON_SINCE = 34
 """From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
@@ -30,9 +30,17 @@ class UncheckedRequirement(V1Struct):
 
 
 class Requirement(UncheckedRequirement):
-    """A condition on a node's labels."""
+    """A condition on a node's labels, whose values need not be valid for labels."""
 
     key = UncheckedRequirement.key.but(formats=(formats.label_key,), always=True)
+
+
+class NodeSelectorRequirement(Requirement):
+    """A condition on a node's labels."""
+
+
+class RequiredRequirement(Requirement):
+    """A condition on the labels of a node that a pod must run on."""
 
 
 class NodeFieldRequirement(UncheckedRequirement):
@@ -54,13 +62,25 @@ class Term(V1Struct):
     matchFields = Array(Nested(NodeFieldRequirement), "Conditions on fields.")
 
 
-class Selector(V1Struct):
+class NodeSelectorTerm(Term):
+    """Conditions that a node must all meet; an empty term matches no node."""
+
+    matchExpressions = Term.matchExpressions.but(item=Nested(NodeSelectorRequirement))
+
+
+class RequiredTerm(Term):
+    """Conditions that a node must all meet for a pod to run on it; an empty term matches no node."""
+
+    matchExpressions = Term.matchExpressions.but(item=Nested(RequiredRequirement))
+
+
+class NodeSelector(V1Struct):
     """Terms of which a node must meet one."""
 
     atomic = True
 
     nodeSelectorTerms = Array(
-        Nested(Term),
+        Nested(NodeSelectorTerm),
         "The terms, one of which must match.",
         required=True,
         required_detail="must have at least one node selector term",
@@ -68,14 +88,12 @@ class Selector(V1Struct):
     )
 
 
-class NodeSelector(Selector):
-    """Terms of which a node must meet one."""
-
-
-class RequiredNodeSelector(Selector):
+class RequiredNodeSelector(NodeSelector):
     """Terms of which a node must meet one for a pod to run on it."""
 
     go_name = "NodeSelector"
+
+    nodeSelectorTerms = NodeSelector.nodeSelectorTerms.but(item=Nested(RequiredTerm))
 
 
 _OPERATORS: Final = (*OPERATORS, "Gt", "Lt")
@@ -113,15 +131,15 @@ def are_labels(requirement: Any, target: Target) -> bool:
     return not any(formats.label_value(value, target.release) for value in requirement.values)
 
 
-@check(NodeSelector, since=32, before=IN_PLACE)
-@check(RequiredNodeSelector, since=33, before=IN_PLACE)
-def label_values(selector: View) -> Iterator[Problem]:
+@check(NodeSelectorRequirement, since=32, given=["values"])
+@check(RequiredRequirement, since=33, given=["values"])
+def label_values(requirement: View) -> Iterator[Problem]:
     """The values must be valid for labels; others would never match."""
-    terms = () if selector.target.stored else selector.nodeSelectorTerms
-    for requirement in (each for term in terms for each in term.matchExpressions):
-        for index, value in enumerate(requirement.values):
-            faults = formats.label_value(value or "", requirement.release)
-            yield from malformed(requirement / "values" / index, value or "", faults)
+    if requirement.target.stored:
+        return
+    for index, value in enumerate(requirement.values):
+        faults = formats.label_value(value or "", requirement.release)
+        yield from malformed(requirement / "values" / index, value or "", faults)
 
 
 @check(NodeFieldRequirement)

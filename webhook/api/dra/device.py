@@ -23,18 +23,7 @@ from webhook.api.dra.names import (
 from webhook.api.dra.taints import DeviceTaint
 from webhook.formats.quantities import Quantity as Value
 from webhook.formats.quantities import whole_quantity, wrapped
-from webhook.problem import (
-    Path,
-    Problem,
-    duplicate,
-    forbidden,
-    invalid,
-    malformed,
-    not_found,
-    refused,
-    required,
-    too_many,
-)
+from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_found, refused, required, too_many
 from webhook.schema import (
     CHANGED,
     IN_PLACE,
@@ -466,7 +455,8 @@ def counter_set_name(consumption: View) -> Iterator[Problem]:
     """The name of a set of counters is a DNS label."""
     name = consumption.counterSet
     if name and not consumption.target.declarative:
-        yield from malformed(consumption / "counterSet", name, formats.dns_label(name, consumption.release))
+        for detail in formats.dns_label(name, consumption.release):
+            yield invalid(consumption / "counterSet", name, detail)
 
 
 # The device
