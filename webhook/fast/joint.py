@@ -70,7 +70,7 @@ class Joint(NamedTuple):
             BudgetExceededError: Compiling is more work than the budget in force allows.
         """
         programs = chain(self.conditions, self.variables.values(), self.checks)
-        evaluate: Evaluate = compiled([each.analysis for each in programs], lambda: JointGenerator(self))
+        evaluate: Evaluate = compiled(programs, lambda: JointGenerator(self))
         return evaluate
 
 
@@ -78,9 +78,9 @@ class JointGenerator(Generator):
     """Writes the expressions of a `Joint`."""
 
     def __init__(self, joint: Joint) -> None:
-        super().__init__(next(chain(joint.conditions, joint.checks)).analysis, gives_up=True)
+        super().__init__(next(chain(joint.conditions, joint.checks)), gives_up=True)
         self._joint = joint
-        self._values = {name: each.analysis for name, each in joint.variables.items()}
+        self._values = joint.variables
         self._cells = self.name()
         """The values of the variables so far."""
         self._lazy.add(self._cells)
@@ -96,14 +96,14 @@ class JointGenerator(Generator):
             self.line(f"{self._cells} = [PENDING] * {len(self._values)}")
         false: list[str] = []
         for left, condition in enumerate(self._joint.conditions, 1 - len(self._joint.conditions)):
-            held = self.truth(self._whole(condition.analysis))
+            held = self.truth(self._whole(condition))
             false.append(f"{held.text} is False")
             if -left <= self._joint.skipped:
                 self.settle()
                 self.line(f"if {' or '.join(false)}: return left, mark, False")
                 false = []
         for check in self._joint.checks:
-            self.line(f"if {self._whole(check.analysis).text} is not True: {GIVE_UP}")
+            self.line(f"if {self._whole(check).text} is not True: {GIVE_UP}")
         self.settle()
         bound = [f"\t{name} = bindings[{self.given(variable)}]" for variable, name in self.variables.items()]
         name = "evaluate"
