@@ -41,6 +41,7 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
     yield from _applied(obj)
     spec = mapping(obj, *at)
     of_all = mapping(spec, "templateDefaults")
+    shared = {id(each): _claims_of_patch(each) for each in (spec, of_all)}
     for here, template in placed(obj, *at, "templates"):
         containers = list(_containers(template, here))
         if not containers:
@@ -63,7 +64,7 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
                 places["template", "spec", "resources"] = (*steps, "podResources")
         patched = (stated[2], stated[0] if "podSpecPatch" in template else stated[1])
         for holder, steps in patched:
-            if changes := _claims_of_patch(mapping(holder, "podSpecPatch")):
+            if changes := shared[id(holder)] if id(holder) in shared else _claims_of_patch(holder):
                 pod = merge(pod, changes)
                 origins += [(*steps, "podSpecPatch")] * (len(pod["resourceClaims"]) - len(origins))
         pod["containers"] = pod["containers"][: len(containers)]  # the others are Argo's own
@@ -87,8 +88,9 @@ def _applied(obj: JSONObject) -> Iterator[ManifestIn]:
 _STEPS: Final = "its steps tell how often a template runs"
 
 
-def _claims_of_patch(patch: JSONObject) -> JSONObject:
+def _claims_of_patch(holder: JSONObject) -> JSONObject:
     """Return what a strategic merge patch, whose text is read, says about claims."""
+    patch = mapping(holder, "podSpecPatch")
     # Argo refuses a patch with a container that has no name.
     named = [each for each in items(patch, "containers") if text(each, "name")]
     containers = [each for each in named if _items(each, "resources", "claims")]
