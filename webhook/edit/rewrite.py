@@ -172,7 +172,7 @@ class _Round:
             try:
                 found += self.edits(entry.value, value, wanted)
             except UnableError:
-                found += layout.replace(entry.name, wanted)
+                found += layout.exchange(entry.name, {entry.name: wanted})
         return found
 
     def _rearranged(self, layout: BlockMap | FlowMap, node: Node, old: JSONObject, new: JSONObject) -> list[Edit]:
@@ -353,10 +353,6 @@ class BlockMap:
             return [Edit(end, end, text + tree.newline)]
         return [Edit(end, end, tree.newline + text)]
 
-    def replace(self, name: str, value: Any) -> list[Edit]:
-        """Rewrite an entry; the comments in it go above it."""
-        return self.exchange(name, {name: value})
-
     def exchange(self, name: str, values: Mapping[str, Any]) -> list[Edit]:
         """Put entries in the place of another one; the comments in it go above them."""
         entry = self._entries[self._index(name)]
@@ -495,11 +491,6 @@ class FlowMap:
         entry = self._named(name)
         remarks = _remarks(self._tree, entry.start, entry.end)
         return [Edit(entry.start, entry.end, remarks + self._spelled(values))]
-
-    def replace(self, name: str, value: Any) -> list[Edit]:
-        """Rewrite a value."""
-        entry = self._named(name)
-        return flow_edits(self._tree, entry.value, value)
 
     def _boxed(self, name: str, body: str) -> str:
         return f"{self._key(name)}{self._colon}{self._in_braces(body)}"
