@@ -21,7 +21,7 @@ def test_as_little_changes_as_can(text: str, wanted: Any, after: str) -> None:
 
 def test_json_is_written_as_its_surroundings_are() -> None:
     text = json.dumps({"a": 1, "b": {"c": [1]}}, indent=4)
-    wanted = {"a": 2, "b": {"c": {"x": 1}}, "d": True}
+    wanted = {"a": {"v": 1}, "b": {"c": {"x": 1}}, "d": True}
     assert rewritten(text, wanted, is_json=True) == json.dumps(wanted, indent=4)
     assert rewritten("[1]", [True], is_json=True) == "[true]"
     assert rewritten("[\n1]", {"a": 1}, is_json=True) == '{\n  "a": 1\n}'

@@ -170,7 +170,12 @@ class _Round:
         for entry in node.entries or ():
             value, wanted = old[entry.name], new[entry.name]
             try:
-                found += self.edits(entry.value, value, wanted)
+                if self._careful and _is_in(wanted, value):
+                    found += layout.wrap(entry.name, *wanted)
+                elif self._careful and _is_in(value, wanted) and (edits := alone(self._tree, entry)):
+                    found += edits
+                else:
+                    found += self.edits(entry.value, value, wanted)
             except UnableError:
                 found += layout.exchange(entry.name, {entry.name: wanted})
         return found
@@ -215,6 +220,16 @@ class _Round:
         if "\n" in before or before[0] in "|>&!*" or needs_lines:
             raise UnableError
         return spelled(value, style, in_braces=True)
+
+
+def _is_in(outer: Any, inner: Any) -> bool:
+    """Tell whether a map has only a single value."""
+    return (
+        isinstance(outer, dict)
+        and len(outer) == 1
+        and not isinstance(inner, dict | list | None)
+        and same(next(iter(outer.values())), inner)
+    )
 
 
 def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit]:
@@ -352,6 +367,14 @@ class BlockMap:
         if tree.text[end - 1 : end] == "\n":
             return [Edit(end, end, text + tree.newline)]
         return [Edit(end, end, tree.newline + text)]
+
+    def wrap(self, name: str, field: str) -> list[Edit]:
+        """Put a single value into a new map."""
+        tree, entry = self._tree, self._entries[self._index(name)]
+        before, text = tree.text[entry.key.end : entry.value.start], tree.text[entry.value.start : entry.value.end]
+        if before.strip() != ":" or not text or "\n" in text or text[0] in "|>":
+            raise UnableError
+        return [Edit(entry.key.end, entry.value.start, f":{tree.newline}{self._indentation}{tree.step}{field}: ")]
 
     def exchange(self, name: str, values: Mapping[str, Any]) -> list[Edit]:
         """Put entries in the place of another one; the comments in it go above them."""
@@ -491,6 +514,12 @@ class FlowMap:
         entry = self._named(name)
         remarks = _remarks(self._tree, entry.start, entry.end)
         return [Edit(entry.start, entry.end, remarks + self._spelled(values))]
+
+    def wrap(self, name: str, field: str) -> list[Edit]:
+        """Put a single value into a new map."""
+        tree, entry = self._tree, self._named(name)
+        text = f"{self._key(field)}{self._colon}{tree.text[entry.value.start : entry.value.end]}"
+        return [Edit(entry.value.start, entry.value.end, self._in_braces(text))]
 
     def _boxed(self, name: str, body: str) -> str:
         return f"{self._key(name)}{self._colon}{self._in_braces(body)}"

@@ -22,6 +22,7 @@ from webhook.regular import open_regular
 from webhook.sources.bases import documents_in, outside
 from webhook.sources.options import NoRendererError, RenderOptions, SourceError, is_chart, kustomization_of
 from webhook.sources.running import ProgramError, run
+from webhook.spelling import did_you_mean
 
 _RELEASE: Final = "release-name"
 """The release's name, as in ``helm template``."""
@@ -273,11 +274,26 @@ def _changed(chart: str, api_versions: Collection[str]) -> Iterator[tuple[str, s
 
 _LOGGED: Final = re.compile(r'\A[EF]\d{4} \S+\s+\d+ \S+\] "command failed" err=(.*)\Z', re.DOTALL)
 """The form of kubectl's errors from 1.31 on: a log line (klog) with the text in quotes, or several between < and >."""
+_UNKNOWN: Final = re.compile(r'unknown field "(\w+)"')
 _MISSING: Final = re.compile(
     r"(?:.*recursed accumulation of path '([^']+)')?.*?accumulating resources from '([^']+)'.*no such file or directory"
 )
 """The missing file, and the base that names it if the kustomization itself does not."""
 _MALFORMED: Final = re.compile(r"MalformedYAMLError: .* in File: (\S+)\Z")
+_HINTS: Final = {
+    "must specify --enable-helm": "charts are not rendered in a kustomization: give the chart's directory",
+    "expected kind != 'Component'": "it is a Component: list it in components, not in resources",
+    "expected kind 'Component'": "it is a kustomization: list it in resources, not in components; "
+    "or write kind: Component (kustomize.config.k8s.io/v1alpha1) in it",
+}
+"""Hints, by kustomize's message."""
+_FIELDS: Final = (
+    *("resources", "components", "namespace", "namePrefix", "nameSuffix", "labels", "commonLabels"),
+    *("commonAnnotations", "images", "replicas", "replacements", "patches", "patchesStrategicMerge"),
+    *("patchesJson6902", "configMapGenerator", "secretGenerator", "generatorOptions", "generators", "transformers"),
+    *("validators", "configurations", "crds", "openapi", "vars", "buildMetadata", "helmCharts", "helmGlobals"),
+)
+"""The fields of a kustomization (api/types ``Kustomization``)."""
 
 
 def _kustomize_error(text: str) -> str:
@@ -295,11 +311,12 @@ def _kustomize_error(text: str) -> str:
 
 
 def _kustomize_hint(message: str) -> str:
+    if match := _UNKNOWN.search(message):
+        return did_you_mean(match[1], _FIELDS, quotes='"')
     if match := _MISSING.search(message):
         where = f"in {match[1]}" if match[1] else "beside the kustomization"
         return f"{match[2]} does not exist {where}: correct its resources"
-    is_of_chart = "must specify --enable-helm" in message
-    return "charts are not rendered in a kustomization: give the chart's directory" if is_of_chart else ""
+    return next((hint for text, hint in _HINTS.items() if text in message), "")
 
 
 def _unreadable(directory: str, name: str) -> Iterator[Unreadable]:
