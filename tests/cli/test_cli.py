@@ -122,7 +122,7 @@ class TestProcess:
 
 class TestOwnFailure:
     def test_it_is_exit_code_3_with_all_that_a_report_needs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(webhook.check.files, "judge_all", Mock(side_effect=ZeroDivisionError))
+        monkeypatch.setattr(webhook.check.files, "_Validation", Mock(side_effect=ZeroDivisionError))
         done = draguard("validate", BAD)
         assert (done.code, done.out) == (3, "")
         assert "ZeroDivisionError" in done.err

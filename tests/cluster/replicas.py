@@ -42,7 +42,7 @@ class Replica(Manager):
         self.path = where / PAIR
         given = options_of(api, where)
         self.names = given.names
-        super().__init__(replace(given, **options), decide=step, clock=self.time)
+        super().__init__(replace(given, **options), clock=self.time)
         self.certificate: Certificate | None = None
 
     def round(self, seconds: float = 40.0) -> None:

@@ -19,7 +19,7 @@ from webhook.cluster import api
 from webhook.cluster.api import Api, ObjectRef
 from webhook.cluster.election import Election
 from webhook.cluster.errors import ClusterError, Conflict
-from webhook.cluster.manager import Pair, decide_elsewhere
+from webhook.cluster.manager import Pair
 from webhook.cluster.options import ManagerOptions, decode
 from webhook.cluster.rotation import step
 
@@ -207,27 +207,9 @@ def begun() -> dict[str, bytes]:
     return step({}, NOW, ["a.svc"], None).data  # type: ignore[union-attr]
 
 
-def test_another_process_decides_the_same() -> None:
-    found = decide_elsewhere({}, NOW, ["a.svc"], None)
-    assert found
-    trusted = [found.data["ca.crt"]]
-    assert (found.kind, step(found.data, NOW, ["a.svc"], trusted)) == ("recover", None)
-    assert decide_elsewhere(found.data, NOW, ["a.svc"], trusted) is None
-    announced = decide_elsewhere({**found.data, "ca.key": b"\xff"}, NOW, ["a.svc"], trusted)
-    assert announced
-    assert announced.kind == "announce"
-
-
-def test_work_that_another_process_cannot_do_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ClusterError, match="'a_b' is neither an IP address nor a DNS name"):
-        decide_elsewhere({}, NOW, ["a_b"], None)
-    monkeypatch.setattr(sys, "executable", "/nowhere")
-    with pytest.raises(ClusterError, match="cannot be read: FileNotFoundError"):
-        decide_elsewhere({}, NOW, ["a.svc"], None)
-
-
 def test_a_process_that_serves_does_not_load_cryptography() -> None:
-    script = "import sys, json, webhook.cluster; print(json.dumps([m for m in sys.modules if 'cryptography' in m]))"
+    show = "print(json.dumps([m for m in sys.modules if 'cryptography' in m]))"
+    script = f"import sys, json, webhook.cluster.manager; {show}"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert json.loads(done.stdout) == []
 

@@ -74,7 +74,7 @@ def asked(log: Path) -> list[str]:
 @each_row(
     ("command", "code", "expected"),
     (["simulate"], 1, PENDING),
-    (["why", "p"], 1, "no node has more than 1\n"),
+    (["why", "p"], 1, "at most 1\n"),
     (["match", "-e", 'device.driver == "other"'], 1, ": 0 of 1 devices match"),
     (["scan"], 0, 'request "gpu" asks for 2 devices, and no node has more than 1'),
     (["devices"], 0, "free"),

@@ -32,7 +32,7 @@ from tests.cluster.replicas import (
     options_of,
 )
 from tests.serving import eventually
-from webhook.cluster import manager
+from webhook.cluster import manager, rotation
 from webhook.cluster.errors import ClusterError
 from webhook.cluster.manager import Manager
 from webhook.cluster.options import Step, encode_all
@@ -51,11 +51,6 @@ def two(api: ApiServer, tmp_path: Path) -> tuple[Replica, Replica]:
     return Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
 
 
-def begin(replica: Manager) -> None:
-    replica.obtain()
-    replica.follow()
-
-
 def test_three_replicas_that_start_at_once_serve_one_certificate(
     api: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +59,7 @@ def test_three_replicas_that_start_at_once_serve_one_certificate(
     replicas = [Manager(replace(options_of(api, tmp_path / f"{n}"), identity=f"pod-{n}")) for n in range(3)]
     try:
         with ThreadPoolExecutor() as pool:
-            list(pool.map(begin, replicas))
+            list(pool.map(Manager.start, replicas))
         assert len({(tmp_path / f"{n}/tls.pem").read_bytes() for n in range(3)}) == 1
         assert [replica.leading for replica in replicas].count(True) == 1
         assert sum(replica.rotations["recover"] for replica in replicas) == 1
@@ -277,8 +272,8 @@ def test_an_unexpected_fault_ends_nothing(api: ApiServer, replica: Replica, capl
 
 def test_the_thread_follows_until_it_ends(api: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manager, "LOOK_SECONDS", 0.02)
-    replica = Manager(options_of(api, tmp_path / "pair"), decide=step)
-    begin(replica)
+    replica = Manager(options_of(api, tmp_path / "pair"))
+    replica.start()
     first = (tmp_path / "pair/tls.pem").read_bytes()
     api.wait(61 * DAY)
     assert eventually(lambda: (tmp_path / "pair/tls.pem").read_bytes() != first)
@@ -290,19 +285,12 @@ def test_a_start_can_be_stopped(api: ApiServer, tmp_path: Path) -> None:
     del api.objects[SECRET]
     waiting = threading.Event()
     api.at("get", SECRET, waiting.set)
-    replica = Manager(options_of(api, tmp_path / "pair"), decide=step)
+    replica = Manager(options_of(api, tmp_path / "pair"))
     with ThreadPoolExecutor() as pool:
-        starting = pool.submit(begin, replica)
+        starting = pool.submit(replica.start)
         assert waiting.wait(30)
         replica.stop()
         assert str(starting.exception(30)) == "stopped before there was a serving certificate"
-    assert holder(api) is None
-
-
-def test_a_manager_that_has_only_obtained_can_be_stopped(api: ApiServer, replica: Replica) -> None:
-    replica.obtain()
-    assert holder(api)
-    replica.stop()
     assert holder(api) is None
 
 
@@ -380,14 +368,17 @@ def test_a_bundle_is_never_replaced_by_an_older_one(api: ApiServer, replica: Rep
     assert {*seen, *bundles(api)} == {newer.data["ca.crt"]} == {held(api)["ca.crt"]}
 
 
-def test_a_leader_whose_time_is_over_writes_no_secret(api: ApiServer, tmp_path: Path) -> None:
+def test_a_leader_whose_time_is_over_writes_no_secret(
+    api: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = Clock()
 
     def pause(*question: Any, **more: Any) -> Step | None:
         clock.seconds += 11
         return step(*question, **more)
 
-    replica = Manager(options_of(api, tmp_path / "pair"), decide=pause, clock=clock)
+    monkeypatch.setattr(rotation, "step", pause)
+    replica = Manager(options_of(api, tmp_path / "pair"), clock=clock)
     replica.tick()
     assert not replica.leading
     assert held(api) == {}
@@ -430,7 +421,7 @@ def test_a_replica_that_starts_without_its_objects_says_what_is_missing(
 ) -> None:
     del api.objects[path]
     with pytest.raises(ClusterError, match=rf"no serving certificate yet: cannot get {name} .*make it anew.*given up"):
-        replica.obtain(0)
+        replica.start(0)
 
 
 def test_a_replica_that_starts_waits_for_the_leader(api: ApiServer, replica: Replica) -> None:
@@ -496,7 +487,8 @@ def test_a_restarted_container_serves_with_what_is_on_disk_if_the_api_server_is_
 ) -> None:
     Replica(api, tmp_path / "pair").tick()
     again = Replica(api, tmp_path / "pair", server="localhost:1")
-    again.obtain(0)
+    again.start(0)
+    again.stop()
     assert "Connection refused" in again.last_error
     assert list(again.unready()) == []
 

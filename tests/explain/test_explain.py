@@ -337,6 +337,19 @@ def test_no_text_of_a_component_is_listed_twice() -> None:
     assert [each for each, times in listed.items() if times > 1] == []
 
 
+@each_row(
+    ("answer", "shown"),
+    ("spec.devices.requests[0].exactly.deviceClassName: Required value", "RULE:        required"),
+    ("spec: Invalid value: {}: field is immutable", "RULE:        immutable"),
+    ("spec.devices.requests: Too many: 33: must have at most 32 items", "32 items at most"),
+)
+def test_a_refusal_is_explained_briefly(answer: str, shown: str) -> None:
+    out = explain_answer(f'The ResourceClaim "gpu" is invalid: {answer}')
+    assert shown in out
+    assert len(out.splitlines()) < 75
+    assert "`draguard explain ResourceClaim.spec" in out
+
+
 def test_cures_are_for_the_beginning_of_a_text() -> None:
     assert cures(f"x {SAID_BY_DRIVER}")
     assert cures(f"{'x ' * 2500}{SAID_BY_DRIVER}") == []

@@ -89,6 +89,15 @@ def test_what_the_api_server_refuses_does_not_pass(expression: str, version: str
     ("object.metadata.labels.contains('a')", "'KEY' in MAP asks for a key"),
     ("object.metadata.finalizers.contains('a')", "VALUE in LIST asks for an item"),
     (
+        "authorizer.group('').resource('pods').name('a').verb('get').allowed()",
+        "the authorizer is asked by ….check('VERB').allowed()",
+    ),
+    (
+        "object.spec.containers.image != 'a'",
+        "a list has no fields: read one item by LIST[0], or ask for each by LIST.all(item, …) or exists",
+    ),
+    ("'a' in object.spec.containers", "the items of the list have fields: LIST.exists(item, item.FIELD == VALUE)"),
+    (
         "has(oldSelf)",
         "has(…) asks whether a field is there, as has(object.spec), 'key' in MAP whether a key is; objects may be null",
     ),
@@ -138,6 +147,7 @@ def test_amounts_and_versions_that_are_ordered_as_texts_are_found(comparison: st
     ("c.resources.limits['nvidia.com/gpu'] == 1", 'did you mean "1"?'),
     ("'1000m' != c.resources.requests.cpu", 'did you mean "1"?'),
     ("c.resources.limits.memory == '1024Mi'", 'did you mean "1Gi"?'),
+    ("c.resources.limits['nvidia.com/gpu'] in ['1', '2000m']", 'did you mean "2"?'),
     ("c.resources.limits.memory == '1Gi'", ""),
     ("c.resources.limits[?'nvidia.com/gpu'].orValue(0) == 0", ""),
     ("c.resources.limits.cpu == 'none'", ""),
@@ -151,6 +161,26 @@ def test_an_amount_that_is_never_written_so_is_found(comparison: str, hint: str)
     for rules, is_found in ((PODS, True), (rule("models", group="example.com"), False)):
         listed = problems(asked, rules=[rules], variables=variables)
         assert [each.hint for each in listed if each.rule == "impossible-value"] == [hint] * bool(hint and is_found)
+
+
+@each_row(
+    ("comparison", "hint"),
+    (
+        "request.userInfo.username == 'system:serviceaccount:drivers:*'",
+        'write .startsWith("system:serviceaccount:drivers:")',
+    ),
+    ("!('*-admins' in request.userInfo.groups)", 'write .endsWith("-admins")'),
+    ("request.userInfo.groups.exists(each, each == 'dev-*')", 'write .startsWith("dev-")'),
+    ("object.metadata.name in ['a', '*gpu*']", 'write .contains("gpu")'),
+    ("object.spec.containers.all(c, c.image.startsWith('example.com/*'))", 'write .startsWith("example.com/")'),
+    ("object.metadata.name.startsWith('^gpu')", "only .matches() takes patterns"),
+    ("object.metadata.namespace == 'team-.*'", "only .matches() takes patterns"),
+    ("object.metadata.name.matches('^gpu-.*$')", ""),
+    ("object.metadata.annotations.schedule == '*/5 * * * *'", ""),
+    ("object.metadata.finalizers.exists(each, each == 'example.com/*')", ""),
+)
+def test_a_pattern_that_is_compared_as_a_text_is_found(comparison: str, hint: str) -> None:
+    assert [each.hint for each in problems(comparison) if each.rule == "pattern-as-text"] == [hint] * bool(hint)
 
 
 @each_row(

@@ -184,15 +184,28 @@ def test_a_release_is_a_text(stated: float, shown: str, meant: str) -> None:
 
 
 def test_all_errors_of_a_suite_or_a_case_are_reported_at_once() -> None:
-    with pytest.raises(SuiteError) as caught:
-        run_suite({"kubernets": "1.36", "kubernetes": "1.9", "context": 1, "objects": 1, "cases": []}, [])
-    errors = (caught.value, *caught.value.others)
-    assert [str(each.path) for each in errors] == ["kubernets", "kubernetes", "context", "cases", "objects"]
-    case = {"nam": "x", "object": "gone", "oldObject": 1, "operation": "PUT", "user": "jane", "authorizer": 1}
-    case |= {"expect": {"allowed": "yes", "reason": "Because"}}
-    (result,) = run_suite({"cases": [case]}, [NAMED, binding()]).cases
-    places = "nam expect.allowed expect.reason object oldObject operation user authorizer"
-    assert [str(each.path).removeprefix("cases[0].") for each in result.found] == places.split()
+    def places(**suite: Any) -> list[str]:
+        with pytest.raises(SuiteError) as caught:
+            run_suite(suite, [])
+        return [str(each.path) for each in (caught.value, *caught.value.others)]
+
+    form = places(kubernets="1.36", context=1, objects=1, cases=[])
+    assert form == ["kubernets", "context", "objects", "cases"]
+    content = places(kubernetes="1.9", runtimeConfig={"x": True}, objects={"a": "b"}, policies=["c"], cases=[{}])
+    assert content == ["kubernetes", "runtimeConfig", "policies[0]", "objects.a"]
+    bad_form = {
+        "nam": "x",
+        "oldObject": 1,
+        "operation": "PUT",
+        "user": "jane",
+        "expect": {"allowed": 1, "reason": "No"},
+    }
+    gone = {"object": "gone", "oldObject": {**POD, "spec": 1}, "authorizer": {}, "subresource": "none/x"}
+    first, second = run_suite({"cases": [bad_form, gone | {"expect": {"allowed": True}}]}, [NAMED, binding()]).cases
+    fields = ["nam", "oldObject", "operation", "user", "expect.allowed", "expect.reason"]
+    assert [str(each.path) for each in first.found] == [f"cases[0].{each}" for each in fields]
+    fields = ["object", "oldObject.spec", "authorizer", "subresource"]
+    assert [str(each.path) for each in second.found] == [f"cases[1].{each}" for each in fields]
 
 
 EXEC = {"apiVersion": "v1", "kind": "PodExecOptions", "container": "db"}

@@ -93,15 +93,16 @@ def tainted(name: str, key: str) -> JSONObject:
     return node(name, {"taints": [{"key": key, "effect": "NoSchedule"}]})
 
 
-@each_row(("most", "text"), (3, "2 more"), (2, "at least 1 more"))
+@each_row(("most", "text"), (5, "2 more"), (4, "at least 1 more"))
 def test_claims_on_nodes_that_are_not_examined_may_hold_devices_too(
     most: int, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("webhook.simulation.rejections._LOOKED_AT_MAX", most)
-    around = [each for name in "xyz" for each in (node(name), devices(name), allocated(f"of-{name}", name))]
+    around = [each for name in "vwxyz" for each in (node(name), devices(name), allocated(f"of-{name}", name))]
     (answer,) = simulate([device_class(), *around, claim()], [pod(claims={"gpu": "c"})])
-    held = f"no node has a free device for request r: held by claim default/of-x and {text}"
-    assert answer["why"]["reason"] == held
+    held = ", ".join(f"default/of-{name} (used by no pod)" for name in "vwx")
+    said = f"no node has a free device for request r: held by claims {held} and {text}"
+    assert answer["why"]["reason"] == said
 
 
 def test_nodes_that_are_left_untried_may_be_opened_too(monkeypatch: pytest.MonkeyPatch) -> None:

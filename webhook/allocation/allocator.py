@@ -72,11 +72,9 @@ class Allocator:
         """The slices, with the taints of rules."""
         self.selectors = Selectors(self.variant, with_lists=with_lists)
         """The selectors of classes and requests."""
-        self.usage = Usage(with_shares=features.ConsumableCapacity)
+        self.usage = Usage(allocated, with_shares=features.ConsumableCapacity)
         """The devices that are in use, for attempts made from now on."""
         self._demands: dict[bytes, tuple[Demand, dict[Hashable, Outcome]]] = {}
-        for claim in allocated:
-            self.usage.add(claim)
         self._views: dict[str, NodeView] = {}
         self._elsewhere = unusable_elsewhere(self.catalog, self.variant)
 
@@ -284,7 +282,7 @@ def depends_on_order(demand: Demand, view: NodeView, catalog: Catalog, *, has_de
         return False
     asks = [check for check in demand.checks if isinstance(check, Ask)]
     if every := [ask for ask in asks if ask.is_all]:
-        unusable = sum(pool.is_incomplete or pool.is_invalid for pool in view.pools)
+        unusable = sum(pool.is_incomplete or bool(pool.reason) for pool in view.pools)
         if unusable:
             choices = (ask.chooser.choose(device.content) for ask in every for device in view.devices)
             return unusable > 1 or any(isinstance(choice, SelectorFault) for choice in choices)

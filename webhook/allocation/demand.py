@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take, as_published, take
-from webhook.allocation.devices import Content, Device, Taint, Tolerations, by_content, named, terms
+from webhook.allocation.devices import Content, Device, Taint, Tolerations, named, terms
 from webhook.allocation.features import Implementation
-from webhook.allocation.selecting import LISTS, RUNTIME, SCALARS, Chooser, DeviceValues, Selectors
+from webhook.allocation.selecting import LISTS, RUNTIME, SCALARS, Chooser, DeviceValues, Selectors, by_content
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.devices import MAX_COST, CompiledSelector, SelectorRefusal
 from webhook.cel.kubernetes.semver import Semver

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import count, product, repeat
+from itertools import count, product
 from sys import intern
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
@@ -22,8 +22,6 @@ from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text
 from webhook.records import NamedTuple, Record, unset
-
-Result = TypeVar("Result")
 
 PoolId = tuple[str, str]
 """Driver and name of a pool."""
@@ -133,26 +131,6 @@ def consumption(device: JSONObject) -> Counters:
             key = (each.get("counterSet", ""), name)
             found[key] = found.get(key, 0) + decode_amount(counter.get("value"))
     return found
-
-
-def by_content(look: Callable[[Content], Result]) -> Callable[[Content], Result]:
-    """Return a function that looks at each content once: a list by their indexes takes a quarter of a dict's memory."""
-    known: list[Any] = []
-
-    def find(content: Content) -> Result:
-        index = content.index
-        if index >= len(known):
-            known.extend(repeat(_UNSEEN, index + 1 - len(known)))
-        result: Any = known[index]
-        if result is _UNSEEN:
-            result = known[index] = look(content)
-        found: Result = result
-        return found
-
-    return find
-
-
-_UNSEEN: Final = object()
 
 
 class Device(Record):
@@ -310,7 +288,8 @@ class Catalog:
         self._contents: dict[bytes, Content] = {}
         self._numbers = count()
         self._capacities: dict[bytes, tuple[int, JSONObject]] = {}
-        self._known_parts: dict[Hashable, int] = {}
+        self.numbers: dict[Hashable, int] = {}
+        """A number for each of the values that are numbered."""
         self.slices: list[Slice] = []
         self.with_counters: defaultdict[PoolId, list[Slice]] = defaultdict(list)
         """The slices with counters, by pool; they matter for all nodes."""
@@ -342,10 +321,6 @@ class Catalog:
         """The slices of each pool's newest generation."""
         last = {pool: max(each.generation for each in slices) for pool, slices in self.by_pool.items()}
         return {pool: [each for each in self.by_pool[pool] if each.generation == last[pool]] for pool in last}
-
-    def number(self, parts: Hashable) -> int:
-        """Return a number for a value; equal values have the same number."""
-        return self._known_parts.setdefault(parts, len(self._known_parts))
 
     def for_node(self, node: str) -> list[Slice]:
         """Return the slices that may serve a node."""

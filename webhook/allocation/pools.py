@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from webhook.allocation.demand import Demand
@@ -23,7 +22,6 @@ from webhook.objects import JSONObject
 from webhook.records import NamedTuple, Told
 
 
-@dataclass(eq=False)
 class Pool:
     """A pool as a node sees it.
 
@@ -33,27 +31,27 @@ class Pool:
         is_incomplete: Whether slices are missing: nothing is allocated from it.
         reason: Why it is invalid, in upstream's words; nothing is allocated from it then.
         is_ambiguous: Whether its slices contradict each other, so that their order matters.
-        scope: The name that identifies its counters: upstream uses the pool's name, whatever its driver; until 1.34 the
-            slice's.
+        of_slice: The name of its only slice, until 1.34, which did not mind missing ones.
     """
 
-    driver: str
-    name: str
-    slices: Sequence[Slice] = ()
-    others: Sequence[Slice] = ()
-    counters: Counters = field(default_factory=dict)
-    is_incomplete: bool = False
-    reason: str = ""
-    is_ambiguous: bool = False
-    scope: str = ""
-
-    def __post_init__(self) -> None:
-        """Derive whether it can be used."""
-        is_slice = bool(self.scope)  # of 1.34, which did not mind missing slices
-        self.scope = self.scope or self.name
-        self.is_invalid = bool(self.reason)
-        """Whether its slices contradict each other."""
-        self.is_usable = not self.reason and (is_slice or not self.is_incomplete)
+    def __init__(
+        self,
+        id_: PoolId,
+        slices: Sequence[Slice] = (),
+        others: Sequence[Slice] = (),
+        counters: Mapping[tuple[str, str], int] = {},
+        *,
+        is_incomplete: bool = False,
+        reason: str = "",
+        is_ambiguous: bool = False,
+        of_slice: str = "",
+    ) -> None:
+        self.driver, self.name = id_
+        self.slices, self.others, self.counters = slices, others, counters
+        self.is_incomplete, self.reason, self.is_ambiguous = is_incomplete, reason, is_ambiguous
+        self.scope = f"slice {of_slice}" if of_slice else self.name
+        """The name that identifies its counters: upstream uses the pool's name, whatever its driver."""
+        self.is_usable = not reason and (bool(of_slice) or not is_incomplete)
         """Whether devices are allocated from it."""
 
     def __str__(self) -> str:
@@ -132,13 +130,13 @@ def _by_slice(seen: Sequence[Slice], variant: Implementation) -> list[Pool]:
     in_order = sorted(found.items(), key=lambda pool: any(_comes_last(each, variant) for each in pool[1]))
     return [
         Pool(
-            *id_,
-            slices=[each],
+            id_,
+            [each],
             counters=_amounts({each["name"]: each.get("counters") or {} for each in each.counter_sets}),
             is_incomplete=len(slices) != slices[0].count,
             reason=_duplicate(slices),
             is_ambiguous=any(other.count != slices[0].count for other in slices),
-            scope=f"slice {each.name}",
+            of_slice=each.name,
         )
         for id_, slices in in_order
         for each in slices
@@ -240,9 +238,9 @@ def _pool(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) ->
     if len(slices) != first.count:
         all_slices = catalog.current[first.id]
         if all_slices[0].generation > first.generation:  # obsolete; in another order it may seem whole
-            return Pool(first.driver, first.pool, is_ambiguous=True) if is_ambiguous else None
+            return Pool(first.id, is_ambiguous=True) if is_ambiguous else None
         if len(all_slices) != first.count:
-            return Pool(first.driver, first.pool, is_incomplete=True, is_ambiguous=is_ambiguous)
+            return Pool(first.id, is_incomplete=True, is_ambiguous=is_ambiguous)
     if variant.is_sorted:
         slices = sorted(slices, key=lambda each: each.name)
     partitionable = variant.features.PartitionableDevices
@@ -254,9 +252,8 @@ def _pool(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) ->
     if partitionable and not reason:
         reason = _read_counters(sets, [*slices, *others])
     if reason:
-        return Pool(first.driver, first.pool, reason=reason, is_ambiguous=is_ambiguous)
-    counters = _amounts(sets)
-    return Pool(first.driver, first.pool, with_devices, others, counters, is_ambiguous=is_ambiguous)
+        return Pool(first.id, reason=reason, is_ambiguous=is_ambiguous)
+    return Pool(first.id, with_devices, others, _amounts(sets), is_ambiguous=is_ambiguous)
 
 
 def _duplicate(slices: Iterable[Slice]) -> str:
@@ -387,12 +384,18 @@ class Usage:
     """The devices of a cluster that are in use.
 
     Args:
+        claims: The claims that use them; those without an allocation are ignored.
         with_shares: Whether shares count only for the capacity that they consume; else each uses the whole device.
+
+    Raises:
+        ValueError: A quantity is malformed.
     """
 
-    def __init__(self, *, with_shares: bool) -> None:
+    def __init__(self, claims: Iterable[JSONObject] = (), *, with_shares: bool) -> None:
         self._with_shares = with_shares
         self._pools: defaultdict[PoolId, PoolUsage] = defaultdict(PoolUsage)
+        for claim in claims:
+            self.add(claim)
 
     def pool(self, driver: str, name: str) -> PoolUsage:
         """Return the usage of a pool."""
@@ -518,7 +521,7 @@ class NodeView:
         self.broken = ""
         """The error of a search that reaches the end of the devices: until 1.34, an invalid pool."""
         for index, pool in enumerate(self.pools):
-            if pool.is_invalid and not variant.sees_whole_pools:
+            if pool.reason and not variant.sees_whole_pools:
                 self.broken = f"pool {pool.name} is invalid: {pool.reason}"
                 break
             if pool.is_usable:
@@ -529,7 +532,7 @@ class NodeView:
             slices[0].devices if len(slices) == 1 else tuple(device for each in slices for device in each.devices)
         )
         self.pool_of = tuple(pool_of)
-        self.invalid = any(pool.is_invalid for pool in self.pools)
+        self.invalid = any(pool.reason for pool in self.pools)
         self.consumes = any(device.content.consumes for device in devices)
         self.is_like_others = not self.consumes or not any(
             pool.others or len(catalog.drivers_of(pool.name)) > 1 for pool in self.pools
@@ -542,7 +545,7 @@ class NodeView:
         pools = tuple(
             (
                 pool.is_incomplete,
-                pool.is_invalid,
+                bool(pool.reason),
                 tuple(pool.counters.items()),
                 tuple(
                     (each.node_name is None, each.node_terms, each.is_per_device, len(each.devices))
@@ -551,9 +554,11 @@ class NodeView:
             )
             for pool in self.pools
         )
-        self._shape = catalog.number((self.error, self.broken, self.matches, pools))
+        numbers = catalog.numbers
+        self._shape = numbers.setdefault((self.error, self.broken, self.matches, pools), len(numbers))
         """A number for the facts that a search depends on, the node's devices aside."""
-        self._whole = catalog.number((self._shape, tuple([device.content.index for device in devices])))
+        whole = self._shape, tuple([device.content.index for device in devices])
+        self._whole = numbers.setdefault(whole, len(numbers))
         self.usages: list[PoolUsage] = [usage.pool(pool.driver, pool.name) for pool in self.pools]
         """The usage of each pool."""
         self._stamp = -1

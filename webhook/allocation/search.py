@@ -750,7 +750,7 @@ class Search:
             Stop: A pool is incomplete or invalid, or a selector is wrong.
         """
         pools, is_unused = self._view.pools, self._view.variant.all_includes_used
-        unusable = next((n for n, each in enumerate(pools) if each.is_incomplete or each.is_invalid), len(pools))
+        unusable = next((n for n, each in enumerate(pools) if each.is_incomplete or each.reason), len(pools))
         found = [
             index
             for index, place in enumerate(self._view.pool_of)

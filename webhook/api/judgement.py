@@ -142,7 +142,6 @@ def judge_admitted(
     kubernetes: str | None = None,
     subresource: str = "",
     feature_gates: Mapping[str, bool] | None = None,
-    decodes_only: bool = False,
 ) -> list[Problem]:
     """Validate an object that an API server has decoded and sends to its admission webhooks.
 
@@ -155,7 +154,6 @@ def judge_admitted(
         kubernetes: The server's release; None for the newest that knows the object's fields.
         subresource: ``"status"`` for an update of the status.
         feature_gates: The gates that differ from the release's defaults; if None, every gate may be on.
-        decodes_only: Whether to list only what its decoder refuses.
     """
     if not isinstance(obj, dict):
         from webhook.api.unserved import no_object
@@ -166,9 +164,24 @@ def judge_admitted(
         return []
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, older = _plan_admitted(version, name, operation, kubernetes, stated)
-    if decodes_only:
-        struct = struct.decoding
+    return _admitted(*_plan_admitted(version, name, operation, kubernetes, stated), obj, old)
+
+
+def judge_stored(obj: dict[str, Any], kubernetes: str | None, *, decodes_only: bool) -> list[Problem]:
+    """Validate an object of a known kind that an API server has stored, whose metadata is only decoded.
+
+    Args:
+        kubernetes: The release that stored it; None for the newest that knows the object's fields.
+        decodes_only: Whether to decode the rest only, too.
+    """
+    struct, older = _plan_admitted(obj["apiVersion"], obj["kind"], CREATE, kubernetes, None)
+    struct = compile_struct(struct.type, struct.target.of_stored)
+    return _admitted(struct.decoding if decodes_only else struct, older, obj)
+
+
+def _admitted(
+    struct: CompiledStruct, older: Iterable[Release], obj: dict[str, Any], old: object = None
+) -> list[Problem]:
     misfits, problems = _walked(struct, obj, old)
     if misfits:
         struct = _as_decoded(struct, misfits, obj, older)
@@ -219,8 +232,8 @@ def stored(
     stated = frozenset(feature_gates.items()) if feature_gates else None
     version, name = obj["apiVersion"], obj["kind"]
     struct, _ = _plan_submitted(version, name, release or kind.default, CREATE, stated, admin_namespace=None)
-    kept = _without(obj, (misfit for misfit in examined(struct, obj)[0] if misfit.rule == GATE_OFF))
-    drops_status = subresource != STATUS and any(warnings.status_dropped(struct, kept))
+    kept = _without(obj, (misfit for misfit in examined(struct.decoding, obj)[0] if misfit.rule == GATE_OFF))
+    drops_status = subresource != STATUS and STATUS in kept and any(warnings.status_dropped(struct, kept))
     return _less(kept, (STATUS,), {}) if drops_status else kept
 
 
@@ -269,7 +282,7 @@ def _new(
     struct: CompiledStruct, obj: dict[str, Any], dropped: Sequence[Misfit], problems: Sequence[Problem]
 ) -> list[Problem]:
     """Judge the creation of a decodable object."""
-    found = _namespace_refusals(struct, obj)
+    found = [] if struct.target.stored else _namespace_refusals(struct, obj)
     if dropped:
         found = [*warnings.gates_off(dropped, obj, struct.target), *found]
         obj = _without(obj, dropped)
@@ -341,7 +354,7 @@ def _as_decoded(
         older_target = target(
             obj["apiVersion"], release, known.operation, known.gates, known.admin_namespace, enough=known.enough
         )
-        candidate = compile_struct(struct.type, older_target)
+        candidate = compile_struct(struct.type, older_target.of_stored if known.stored else older_target)
         if has(candidate, unknown.path):
             found, misfits = candidate, apart(candidate.decoding.walk(obj))[0]
     if all(misfit.rule != UNKNOWN_FIELD for misfit in misfits):

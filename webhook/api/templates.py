@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from webhook.api.versions import GROUP, KINDS, SERVED
-from webhook.objects import JSONObject, text
+from webhook.objects import JSONObject, at
 from webhook.schema import Nested, Struct
 
 _MAKERS: Final = {of: served for of, served in SERVED.items() if served.makes_pods}
@@ -101,4 +101,5 @@ def _claims(value: Any) -> bool:
 
 def source(entry: JSONObject, field: str) -> str:
     """Return the source of a pod's claim, also in the form of Kubernetes 1.30 and earlier."""
-    return text(entry, field) or text(entry, "source", field)
+    found = entry.get(field) or at(entry, "source", field)
+    return found if isinstance(found, str) else ""

@@ -17,7 +17,7 @@ from webhook.check.cluster import read_cluster, served_by
 from webhook.check.judge import Judge, Judgement, Namespaces
 from webhook.check.oldstate import AtRevision, Deployed, OldState
 from webhook.check.progress import counting, with_progress
-from webhook.check.references import References, Unlooked, qualified
+from webhook.check.references import References, Unlooked, requested
 from webhook.check.suppressing import check_policies, exclusions, suppress, suppressions
 from webhook.check.target import feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.documents import STDIN, Document, Piece, Selection, parse
@@ -118,7 +118,7 @@ class Manifests:
         options = self.options(kubernetes)
         self.selection.restart()
         every = read(self.paths, self.stdin, self.selection, options)
-        documents = with_progress(every, sys.stderr, quiet=self._arguments.quiet)
+        documents: Iterable[Piece] = with_progress(every, sys.stderr, quiet=self._arguments.quiet)
         if again and not self._rendered:
             documents = self._waiting = list(documents)
         return documents
@@ -263,73 +263,51 @@ class _Waiting(NamedTuple):
     passes: bool = False
 
 
-def judge_all(
-    documents: Iterable[Piece],
-    old: OldState | None,
-    cluster: Inventory,
-    arguments: Namespace,
-    *,
-    stated: str | None,
-    report: Report,
-    unlooked: Unlooked,
-    note: Callable[[Document], None] = lambda _document: None,
-) -> None:
-    """Judge documents once all of them are read, and their references.
-
-    Args:
-        old: The earlier state of objects; None if none is known.
-        cluster: The objects of the cluster; the manifests are added.
-        stated: The Kubernetes release; None if that follows from the documents of a file.
-        unlooked: Receives the references that were not looked up.
-        note: Receives each document first.
-    """
-    gates = feature_gates(arguments, stated)
-    namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
-    for each in cluster.all("Namespace"):  # those among the manifests come later, and take precedence
-        namespaces.note(each)
-    sender = None
-    if arguments.policies:
-        from webhook.check import policies  # few have policies
-
-        loaded = policies.load_policies(arguments, stated, namespaces=namespaces.stated)
-        check_policies(arguments, [each.name for each in loaded.set.policies])
-        report.findings += loaded.findings
-        for given in loaded.given:
-            namespaces.note(given.object)
-        sender = policies.sender(loaded, arguments)
-    locations = pod_locations(arguments)
-    references = References(cluster, gates, arguments, locations, unlooked)
-    judge = Judge(old, arguments, sender, gates, namespaces=namespaces, pod_locations=locations)
-    for each in cluster.definitions:
-        judge.note(each)
-    validation = _Validation(judge, references, stated, report, arguments)
-    for document in documents:
-        if isinstance(document, Document):
-            note(document)
-        validation.take(document)
-    validation.finish()
-    report.remarks += old.remarks() if isinstance(old, Deployed) else ()
-    references.report(report)
-
-
 _KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
 """The version and kind of a kustomization that states none (api/types ``FixKustomizationPostUnmarshalling``)."""
 
 
 class _Validation:
-    """Reads all documents, then judges them in their order: what some of them are judged by may follow them.
+    """Judges documents in their order, and their references, once all are read: what judges one may follow it.
 
     Args:
-        references: Looks up the references of objects.
+        old: The earlier state of objects; None if none is known.
+        cluster: The objects of the cluster; the manifests are added.
+        arguments: The command's arguments.
         stated: The Kubernetes release; None if that follows from the documents of a file.
         report: Receives the findings when all documents are judged.
-        arguments: The command's arguments.
+        unlooked: Receives the references that were not looked up.
     """
 
     def __init__(
-        self, judge: Judge, references: References, stated: str | None, report: Report, arguments: Namespace
+        self,
+        old: OldState | None,
+        cluster: Inventory,
+        arguments: Namespace,
+        *,
+        stated: str | None,
+        report: Report,
+        unlooked: Unlooked,
     ) -> None:
-        self._judge, self._references, self._stated, self._report = judge, references, stated, report
+        gates, locations = feature_gates(arguments, stated), pod_locations(arguments)
+        namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
+        for each in cluster.all("Namespace"):  # those among the manifests come later, and take precedence
+            namespaces.note(each)
+        sender = None
+        if arguments.policies:
+            from webhook.check import policies  # few have policies
+
+            loaded = policies.load_policies(arguments, stated, namespaces=namespaces.stated)
+            check_policies(arguments, [each.name for each in loaded.set.policies])
+            report.findings += loaded.findings
+            for given in loaded.given:
+                namespaces.note(given.object)
+            sender = policies.sender(loaded, arguments)
+        self._references = References(cluster, gates, arguments, locations, unlooked)
+        self._judge = Judge(old, arguments, sender, gates, namespaces=namespaces, pod_locations=locations)
+        for each in cluster.definitions:
+            self._judge.note(each)
+        self._stated, self._report = stated, report
         self._places = list[Sequence[Finding]]()
         """The findings of each document; those beyond the limits are left out."""
         self._of_file, self._count, self._full = Counter[str](), 0, set[str]()
@@ -342,7 +320,21 @@ class _Validation:
         self._is_listed = any(each.format in LISTING for each in arguments.output)
         """Whether a report lists every judged object."""
 
-    def take(self, document: Piece) -> None:
+    def judge(self, documents: Iterable[Piece], note: Callable[[Document], None] = lambda _document: None) -> None:
+        """Judge documents.
+
+        Args:
+            note: Receives each document first.
+        """
+        for document in documents:
+            if isinstance(document, Document):
+                note(document)
+            self._read(document)
+        self._finish()
+        self._report.remarks += old.remarks() if isinstance(old := self._judge.old, Deployed) else ()
+        self._references.report(self._report)
+
+    def _read(self, document: Piece) -> None:
         """Read a document; one that needs no other is judged at once."""
         at = len(self._places)
         self._places.append(())
@@ -364,13 +356,13 @@ class _Validation:
             self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
         passes = judge.passes(document)
         self._report.without_claims += passes
-        if any(qualified(data)) if passes else served or judge.asks_policies:
+        if any(requested(data)) if passes else served or judge.asks_policies:
             repeated = self._repeated(document, served)
             self._waiting.append(waiting._replace(served=served, repeated=repeated, passes=passes))
         elif not passes:
             self._judged(waiting)
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Judge the documents that were read, and report all findings."""
         self._judge.know_noted()
         for waiting in sorted(self._waiting, key=lambda each: each.passes):  # once all device classes are known
@@ -553,16 +545,8 @@ def judged(
         if arguments.new_only and isinstance(old, AtRevision):
             documents = list(documents)
             states.append(old.before(documents))
-        judge_all(
-            documents,
-            old,
-            known,
-            arguments,
-            stated=stated,
-            report=reports[-1],
-            unlooked=unlooked,
-            note=suppressed.note,
-        )
+        validation = _Validation(old, known, arguments, stated=stated, report=reports[-1], unlooked=unlooked)
+        validation.judge(documents, suppressed.note)
     report = merged(reports, versions) if versions[1:] else first
     if isinstance(old, AtRevision) and arguments.new_only:
         configuration = arguments.settings.configuration
@@ -591,7 +575,7 @@ def _found_before(
     """Judge the documents of an earlier revision, without problems of policies, which are not compared."""
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
-        judge_all(state, None, cluster.copy(), arguments, stated=stated, report=report, unlooked=Unlooked())
+        _Validation(None, cluster.copy(), arguments, stated=stated, report=report, unlooked=Unlooked()).judge(state)
     report = merged(reports, versions) if versions[1:] else reports[0]
     return [each for each in report.findings if each.file in report.files]
 

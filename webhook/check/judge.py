@@ -180,14 +180,19 @@ class Judge:
         if not isinstance(obj, dict):
             return None
         version, kind = obj.get("apiVersion"), obj.get("kind")
-        if (served := find(version, kind)) or not isinstance(version, str) or "." not in version:
+        if (served := find(version, kind)) or not isinstance(version, str):
             return served
-        from webhook.workloads import pods_in  # most objects are of Kubernetes itself
+        from webhook.workloads.nested import HOLDERS, patches_in  # most objects are of Kubernetes itself
+
+        if "." not in version and kind not in HOLDERS:
+            return None
+        from webhook.workloads import pods_in
         from webhook.workloads.projects import claims_in, lost
         from webhook.workloads.runtimes import used_by
 
         is_about_claims = (
             any(claims_in(obj))
+            or any(patches_in(obj))
             or any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self._pod_locations))
             or any(lost(obj))
             or any(used_by(obj))

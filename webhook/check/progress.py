@@ -43,13 +43,9 @@ def counting(what: str, terminal: TextIO, *, quiet: bool = False) -> Iterator[Ca
             terminal.flush()
 
 
-def with_progress(documents: Iterable[_T], terminal: TextIO, *, quiet: bool) -> Iterable[_T]:
-    """Return documents that show their number on a terminal, once it takes long to pass them on."""
-    return documents if quiet or not terminal.isatty() else _counted(documents, terminal)
-
-
-def _counted(documents: Iterable[_T], terminal: TextIO) -> Iterator[_T]:
-    with counting("documents", terminal) as show:
+def with_progress(documents: Iterable[_T], terminal: TextIO, *, quiet: bool) -> Iterator[_T]:
+    """Yield documents, and show their number on a terminal, once it takes long to pass them on."""
+    with counting("documents", terminal, quiet=quiet) as show:
         for number, document in enumerate(documents, 1):
             yield document
             show(number)

@@ -25,10 +25,11 @@ from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
 from webhook.inventory.quotas import class_in
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
-from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
+from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.references.lookup import apply_rules
 from webhook.references.rules import (
+    MAPPED,
     RULES,
     SELECTING,
     Context,
@@ -166,9 +167,9 @@ class _Neighbours:
 
     def note(self, file: str, obj: JSONObject) -> None:
         """Add a manifest."""
-        directory, kind = file.rpartition("/")[0], str(obj.get("kind"))
+        directory, kind, known = file.rpartition("/")[0], str(obj.get("kind")), newest(obj)
         self._places[kind].add(file if kind == _CLASS else directory)
-        self._added.append((directory, kind, lambda inventory: inventory.hold(obj)))
+        self._added.append((directory, kind, lambda inventory: inventory.hold(known)))
 
     def note_name(self, file: str, kind: str, name: str, namespace: str, driver: str) -> None:
         """Add the name of an object that may be malformed, in a file."""
@@ -320,16 +321,19 @@ class References:
             minor, on = _settings(release, self._gates)
             classes = self._inventory.all("DeviceClass")
             self._extended[release] = ExtendedResources(classes, minor, is_on="DRAExtendedResource" in on)
-        return any(map(self._extended[release].provides, qualified(document.data)))
+        return any(map(self._extended[release].provides, requested(document.data)))
 
     def _is_about_claims(self, obj: JSONObject, file: str) -> bool:
         """Tell whether an object of another project holds claims or makes pods; record the names that pods may use."""
         if find(obj.get("apiVersion"), obj.get("kind")):
             return False
         from webhook.workloads import pods_in  # few objects need it
+        from webhook.workloads.nested import mapped_classes
         from webhook.workloads.projects import claims_in, made_templates
         from webhook.workloads.runtimes import used_by
 
+        for name in mapped_classes(obj):
+            self._note(file, MAPPED, name, "")
         for name in made_templates(obj):
             self._note(file, "ResourceClaimTemplate", name, namespace_of(obj))
         parts = list(claims_in(obj))
@@ -444,9 +448,12 @@ class References:
         data, problems = given.document.data, list[Problem]()
         blanks = blanks_of(given.document) if given.is_filled else None
         skipped = list[Lookup]()
-        for obj, kind, place in _views(given.obj, self._locations, namespace):
+        for obj, kind, place, texts in _views(given.obj, self._locations, namespace):
             found_here, seen = self._problems(obj, kind, context, only_of_fields=bool(given.errors))
-            problems += (each._replace(path=_as_written(data, place(each.path))) for each in found_here)
+            for each in found_here:
+                path = place(each.path)
+                fix = None if path in texts else each.fix
+                problems.append(each._replace(path=_as_written(data, path), fix=fix))
             places = ((needed, _as_written(data, place(path)) if path else path) for needed, path in seen)
             skipped += ((needed, path) for needed, path in places if not blanks or not blanks.has(path))
         return ReferenceFindings(problems, skipped)
@@ -498,7 +505,7 @@ class References:
         claims: Counter[tuple[str, str]] = Counter()
         pods: dict[tuple[str, str, str], tuple[str, JSONObject]] = {}
         for each in self._documents.values():
-            for view, kind, _ in _views(each.obj, self._locations, ""):
+            for view, kind, *_ in _views(each.obj, self._locations, ""):
                 if kind == "Pod":
                     pods.setdefault((view["owner"]["kind"], *_key_of(view)), (each.document.source, view))
                 elif kind == "ResourceClaim":
@@ -522,14 +529,17 @@ def _key_of(obj: JSONObject) -> tuple[str, str]:
     return namespace_of(obj), name_of(obj)
 
 
-def qualified(obj: Any) -> Iterator[str]:
-    """Yield the resources with a domain in their names that containers request; most have none, which saves imports."""
+_OF_NODES: Final = ("cpu", "memory", "ephemeral-storage", "hugepages-")
+
+
+def requested(obj: Any) -> Iterator[str]:
+    """Yield the resources that containers request, but for the node's own; most have no others, which saves imports."""
     steps = pod_template(obj) if isinstance(obj, dict) else None
     pod = None if steps is None else value_at(obj, steps)
     for containers in ("containers", "initContainers"):
         for each in items(pod, "spec", containers) if isinstance(pod, dict) else ():
             for stated in ("limits", "requests"):
-                yield from (name for name in mapping(each, "resources", stated) if "/" in str(name))
+                yield from (name for name in mapping(each, "resources", stated) if not str(name).startswith(_OF_NODES))
 
 
 def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release, frozenset[str]]:
@@ -540,23 +550,27 @@ def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release,
 
 def _views(
     obj: JSONObject, locations: Locations | None, namespace: str
-) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
-    """Return the views of an object for rules, with their places: itself, in the newest version, or what it holds."""
+) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path], Collection[Steps]]]:
+    """Return the views of an object for rules: itself, in the newest version, or what it holds.
+
+    With each comes a function that returns the places of its fields, and those of these places that are texts.
+    """
     kind = identity(obj).kind
     is_own = is_beside(obj) or pod_template(obj) is not None
     if is_own or find(obj.get("apiVersion"), obj.get("kind")):
         if viewed := view_of(obj, kind):
             view, kind, steps = viewed
-            yield view, kind, lambda path: Path((*steps, *path))
+            yield view, kind, lambda path: Path((*steps, *path)), ()
         return
     from webhook.workloads import pods_in  # most objects are of Kubernetes itself
     from webhook.workloads.projects import claims_in
 
     for part in claims_in(obj):
-        yield newest(part.manifest), identity(part.manifest).kind, part.place
+        yield newest(part.manifest), identity(part.manifest).kind, part.place, part.texts
     for pods in pods_in(obj, locations):
         space = namespace or namespace_of(pods.manifest)
-        yield pod_view(obj, pods.manifest["template"], space, pods=pods.number), "Pod", partial(_placed_in, pods)
+        view = pod_view(obj, pods.manifest["template"], space, pods=pods.number)
+        yield view, "Pod", partial(_placed_in, pods), pods.texts
 
 
 def _placed_in(pods: ManifestIn, path: Path) -> Path:

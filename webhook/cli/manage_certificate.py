@@ -34,27 +34,23 @@ def run(arguments: Namespace) -> int:
 
 
 @contextmanager
-def managing(arguments: Namespace) -> Iterator[Manager | None]:
+def managing(arguments: Namespace) -> Iterator[None]:
     """Read ``--manage-…``, wait for a certificate, and let another replica lead when the block ends.
 
-    ``--manage-directory`` holds ``tls.pem`` from then on. The caller calls ``follow()``, which starts a
-    thread, once its first processes are forked.
-
-    Yields:
-        The manager; None if this process does not manage the certificate.
+    ``--manage-directory`` holds ``tls.pem`` from then on, which a thread keeps current.
 
     Raises:
         UsageError: An option is missing, or there was no certificate in time; the message says why.
     """
     if not arguments.manage_certificate:
-        yield None
+        yield
         return
     with ExitStack() as stack:
         with naming("--manage-certificate", UsageError):
             manager = manager_of(arguments, Path(arguments.manage_directory))
             stack.callback(manager.stop)
-            manager.obtain()
-        yield manager
+            manager.start()
+        yield
 
 
 def manager_of(arguments: Namespace, directory: Path | None) -> Manager:

@@ -117,12 +117,8 @@ def _serve(arguments: Namespace) -> int:
         forks = server.Forks(review, answering.renew, lambda: answering.generation)
         stack.callback(forks.close)
         clients = _clients(arguments)
-        manager = stack.enter_context(managing(arguments))
-        ready: Callable[[str], None] = (lambda _url: manager.follow()) if manager else (lambda _url: None)
-        if arguments.dev:
-            certificate, ready = _made_on_the_fly(host, clients)
-        else:
-            certificate = _from_files(arguments, clients)
+        stack.enter_context(managing(arguments))
+        certificate, ready = _made_on_the_fly(host, clients) if arguments.dev else _from_files(arguments, clients)
         lane = server.Lane(forks)
         metrics = None
         if arguments.monitoring_port is not None:
@@ -236,7 +232,11 @@ def _clients(arguments: Namespace) -> server.Clients | None:
     return server.Clients(Path(arguments.client_ca), arguments.client_name)
 
 
-def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.Certificate:
+_Serving = tuple[server.Certificate, Callable[[str], None]]
+"""A certificate, and a function that is called once the server listens: it prints the authority of one just made."""
+
+
+def _from_files(arguments: Namespace, clients: server.Clients | None) -> _Serving:
     certificate, key = Path(arguments.tls_cert or "certs/tls.crt"), Path(arguments.tls_key or "certs/tls.key")
     if arguments.manage_certificate:
         from webhook.cluster.options import PAIR  # few servers manage theirs
@@ -245,11 +245,10 @@ def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.
     found = server.Certificate(certificate, key, clients=clients)
     for text in exposures(key, secret=True):
         _log.warning("%s", text)
-    return found
+    return found, lambda _url: None
 
 
-def _made_on_the_fly(host: str, clients: server.Clients | None) -> tuple[server.Certificate, Callable[[str], None]]:
-    """Make a certificate, and a function that prints its authority once the server listens."""
+def _made_on_the_fly(host: str, clients: server.Clients | None) -> _Serving:
     from webhook.certificates import certs  # cryptography is loaded only to make certificates
 
     pair = certs.ephemeral([*certs.DEFAULT_NAMES, host])

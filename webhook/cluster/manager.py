@@ -2,27 +2,19 @@
 
 A single thread does all the work. It tries to acquire the Lease every two seconds and reads the Secret every five;
 failures are retried with increasing delays, while serving continues with the pair on disk.
-
-``cryptography`` takes 9 MB of the process that imports it, and one replica needs it for a moment every ten minutes. So
-another process computes the next step.
 """
 
 from __future__ import annotations
 
 import logging
 import ssl
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from webhook.cluster import api
 from webhook.cluster.api import ObjectRef
@@ -50,41 +42,8 @@ LOOK_SECONDS = 5
 OBTAIN_SECONDS = 300.0
 VERSION_SECONDS = 600
 
-_JUDGE_AGAIN = timedelta(minutes=10)
-_PATIENCE = 60.0
-"""The seconds for a process to compute a step."""
 _CERTIFICATE = b"-----BEGIN CERTIFICATE"
 _log = logging.getLogger(__name__)
-
-
-def decide_elsewhere(
-    data: Mapping[str, bytes],
-    now: datetime,
-    names: Sequence[str],
-    trusted: Sequence[bytes | None] | None,
-    *,
-    served: tuple[bytes, bytes] | None = None,
-) -> Step | None:
-    """Run :func:`webhook.cluster.rotation.step` in a process of its own, which frees its memory.
-
-    Raises:
-        ClusterError: The process has failed.
-    """
-    try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "webhook.cluster.rotation"],
-            input=msgspec.json.encode((data, now, names, trusted, served)),
-            capture_output=True,
-            timeout=_PATIENCE,
-            check=False,  # a process that reaps all children may have taken the exit code
-        )
-        step = msgspec.json.decode(done.stdout, type=Step | str | None)
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        message = f"the certificates cannot be read: {type(error).__name__}"  # its content may be a key
-        raise ClusterError(message) from error
-    if isinstance(step, str):
-        raise ClusterError(step)
-    return step
 
 
 class Manager:
@@ -92,22 +51,15 @@ class Manager:
 
     Args:
         options: The objects of the cluster to manage.
-        decide: Computes the next step.
         clock: A monotonic clock, in seconds.
 
     Attributes:
         rotations: How many changes of the Secret this replica has made, by their kind.
     """
 
-    def __init__(
-        self,
-        options: ManagerOptions,
-        *,
-        decide: Callable[..., Step | None] = decide_elsewhere,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, options: ManagerOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self.rotations: Counter[str] = Counter()
-        self._options, self._decide, self._clock = options, decide, clock
+        self._options, self._clock = options, clock
         self._api = api.Api(options.account, options.server)
         self._secret = api.secret(options)
         self._configurations = api.configurations(options)
@@ -116,12 +68,10 @@ class Manager:
         self._version: dict[str, bytes] = {}
         self._serving: tuple[bytes, bytes] | None = None
         self._missing: list[str] = []
-        self._judged: tuple[object, datetime] | None = None
         self._campaigning = Task(self._election.campaign, RETRY_SECONDS)
         version = [Task(self._ask_version, VERSION_SECONDS)] if options.directory is None else []
         self._tasks = (self._campaigning, *version, Task(self._look, LOOK_SECONDS))
         self._ended = threading.Event()
-        self._obtaining = False
         self._thread: threading.Thread | None = None
 
     @property
@@ -140,8 +90,8 @@ class Manager:
             why = self.last_error or f"waiting for the leader to fill {self._secret.what}"
             yield f"no serving certificate yet: {why}"
 
-    def obtain(self, seconds: float = OBTAIN_SECONDS) -> None:
-        """Wait until there is a pair on disk, without starting a thread, so that processes can be forked afterwards.
+    def start(self, seconds: float = OBTAIN_SECONDS) -> None:
+        """Wait until there is a pair on disk, and start a thread that keeps the certificates current.
 
         A pair from before a restart of the container is enough if the API server is unreachable.
 
@@ -151,13 +101,14 @@ class Manager:
         Raises:
             ClusterError: There was none in time, or :meth:`stop` was called.
         """
-        self._obtaining = True
         deadline, logged = self._clock() + seconds, ""
         try:
             while not self._ended.is_set():
                 pause = self.tick()
                 reasons = "; ".join(self.unready())
                 if not reasons:
+                    self._thread = threading.Thread(target=self.run, name="certificates", daemon=True)
+                    self._thread.start()
                     return
                 if reasons != logged:
                     _log.warning("%s", reasons)
@@ -167,22 +118,14 @@ class Manager:
                 self._ended.wait(pause)
             raise ClusterError("stopped before there was a serving certificate")
         finally:
-            self._obtaining = False
-            if self._ended.is_set():
+            if self._thread is None:
                 self._election.release()
 
-    def follow(self) -> None:
-        """Start a thread that keeps the certificates current."""
-        self._thread = threading.Thread(target=self.run, name="certificates", daemon=True)
-        self._thread.start()
-
     def stop(self) -> None:
-        """End the thread and let another replica lead; may be called from any thread, also during :meth:`obtain`."""
+        """End the thread and let another replica lead; may be called from any thread, also during :meth:`start`."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(2 * api.TIMEOUT)
-        elif not self._obtaining:
-            self._election.release()
 
     def tick(self) -> float:
         """Run the tasks that are due, and return the seconds until the next; never raises."""
@@ -237,16 +180,14 @@ class Manager:
 
     def _advance(self, secret: JSONObject, data: dict[str, bytes], trusted: list[bytes | None]) -> dict[str, bytes]:
         """Carry out the next step, if there is one, and return the Secret's new content."""
+        from webhook.cluster import rotation  # cryptography takes 9 MB, which only a leader needs
+
         served = self._serving or (self._pair.content() if self._pair else None)
-        now, known = self._api.now, (data, self._version, trusted, served)
-        if self._judged and self._judged[0] == known and timedelta() <= now - self._judged[1] < _JUDGE_AGAIN:
-            return data
         wanted = {**data, **self._version}
-        step = self._decide(wanted, now, self._options.names, trusted, served=served)
+        step = rotation.step(wanted, self._api.now, self._options.names, trusted, served=served)
         if step is None and wanted != data:
             step = Step("version", f"the cluster's version is {wanted[CLUSTER_VERSION].decode()}", wanted)
         if step is None:
-            self._judged = known, now
             return data
         if not self.leading:
             raise Conflict("the lead was lost before the Secret was written")

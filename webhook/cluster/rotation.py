@@ -17,24 +17,22 @@ stay trusted until all their certificates have expired, and the leader's current
 the leader has no pair, since it has just started, a new authority is trusted before it signs anything. If an old backup
 of the Secret is restored, the authority of the leader's current pair stays, too.
 
-Needs ``cryptography``, so :func:`webhook.cluster.manager.decide_elsewhere` runs this module where memory is scarce.
+Needs ``cryptography``, so only the leader among the replicas imports this module.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-import msgspec
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from webhook.certificates.certs import CertificateError, Certified, alternative_names, key_pem, new_authority, pem, sign
+from webhook.certificates.certs import Certified, alternative_names, key_pem, new_authority, pem, sign
 from webhook.cluster.options import (
     BUNDLE,
     KEPT_SINCE,
@@ -356,23 +354,3 @@ def _time(noted: bytes | None, now: datetime) -> datetime | None:
 
 def _bundled(certificates: Iterable[x509.Certificate]) -> bytes:
     return b"".join(map(pem, certificates))
-
-
-def answer(question: bytes) -> bytes:
-    """Return the next step as JSON, or a text that says why there is none.
-
-    Args:
-        question: The arguments of :func:`step` as JSON.
-    """
-    *asked, served = msgspec.json.decode(question, type=_Question)
-    try:
-        found: Step | str | None = step(*asked, served=served)
-    except CertificateError as error:
-        found = str(error)
-    return msgspec.json.encode(found)
-
-
-_Question = tuple[dict[str, bytes], datetime, list[str], list[bytes | None] | None, tuple[bytes, bytes] | None]
-
-if __name__ == "__main__":
-    sys.stdout.buffer.write(answer(sys.stdin.buffer.read()))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cache
 from typing import Any, Final
 
 from webhook import formats
@@ -19,7 +17,7 @@ from webhook.problem import Path, Steps
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.spelling import did_you_mean, nearest
-from webhook.structural.keywords import OPEN, PARTS, SEVERAL, Walk
+from webhook.structural.keywords import OPEN, PARTS, SEVERAL, Walk, own_schema
 from webhook.structural.rules import rule_errors
 
 _Format = Callable[[str, Release], formats.Messages]
@@ -112,25 +110,11 @@ def _is_small(value: Any) -> bool:
 # -- Form
 
 
-@cache
-def _form() -> dict[str, Any]:
-    """Return the JSON schema of profiles, with its parts in the place of references to them."""
-    with open(os.path.join(os.path.dirname(__file__), "profile.schema.json"), encoding="utf-8") as file:
-        schema: dict[str, Any] = json.load(file)
-
-    def link(part: Any) -> None:
-        for key, each in part.items() if isinstance(part, dict) else enumerate(part):
-            if isinstance(each, dict) and "$ref" in each:
-                part[key] = schema["$defs"][each["$ref"].rpartition("/")[2]]
-            elif isinstance(each, dict | list):
-                link(each)
-
-    link(schema)
-    return schema
+_FORM: Final = os.path.join(os.path.dirname(__file__), "profile.schema.json")
 
 
 def _in_form(value: Any) -> Iterator[Mistake]:
-    schema = _form()
+    schema = own_schema(_FORM)
     below = dict.fromkeys(schema["$defs"]["devices"]["properties"], "it stands below devices.KIND")
     for path, message, hint, *_ in Walk({}, is_own=True).check(schema, value, ()):
         instead = below if len(path) == 1 else _INSTEAD

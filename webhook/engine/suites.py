@@ -29,6 +29,7 @@ A suite is a document beside the policies::
 from __future__ import annotations
 
 import json
+import os.path
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain
@@ -37,11 +38,10 @@ from typing import Any, Final
 from webhook.api.versions import DEFAULT, NEWEST, release_of
 from webhook.engine.offline import evaluate, made_invalid
 from webhook.objects import JSONObject, text
-from webhook.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.patch import PatchError, apply_patch, difference
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, authorizer_of
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet, match, undecodable
-from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, Request, request_of
+from webhook.policy.evaluation.request import CONNECT, CREATE, UPDATE, Request, request_of
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import (
@@ -63,16 +63,12 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.spelling import nearest, some_of
+from webhook.structural.keywords import Walk, own_schema
 
 CASES: Final = Path(("cases",))
 OBJECTS: Final = Path(("objects",))
-REASONS: Final = ("Invalid", "Forbidden", "RequestEntityTooLarge", "InternalError")
-SUITE_FIELDS: Final = ("kubernetes", "runtimeConfig", "policies", "context", "objects", "cases")
-CASE_FIELDS: Final = (
-    *("name", "object", "oldObject", "patch", "operation", "resource", "subresource", "user", "context", "authorizer"),
-    "expect",
-)
-EXPECT_FIELDS: Final = ("allowed", "message", "reason", "warnings", "auditAnnotations", "changes", "object")
+_SCHEMA: Final = os.path.join(os.path.dirname(__file__), "suite.schema.json")
+_OR_NAME: Final = "write an object, or the name of one of the suite's objects"
 
 
 class SuiteError(ValueError):
@@ -88,8 +84,8 @@ class SuiteError(ValueError):
 class SuiteErrors:
     """Collects errors of a suite, so that they are reported together."""
 
-    def __init__(self) -> None:
-        self.found: list[SuiteError] = []
+    def __init__(self, found: Iterable[SuiteError] = ()) -> None:
+        self.found: list[SuiteError] = [*found]
 
     @contextmanager
     def collected(self, *where: str | int) -> Iterator[None]:
@@ -103,18 +99,6 @@ class SuiteErrors:
                 raise
             self.found.append(SuiteError(Path(where), str(error)))
 
-    def refuse(self, is_wrong: object, path: Path, text: str) -> None:
-        """Note what is wrong at a path, if it is."""
-        if is_wrong:
-            self.found.append(SuiteError(path, text))
-
-    def expect_known(self, fields: Mapping[str, Any], where: Path, known: Sequence[str]) -> None:
-        """Note unknown fields."""
-        for name in (each for each in fields if each not in known):
-            near = nearest(name, known) if isinstance(name, str) else ""
-            hint = f"did you mean {near!r}?" if near else f"the fields are {', '.join(known)}"
-            self.found.append(SuiteError(where / str(name), f"unknown field {name!r}; {hint}"))
-
     def expect_none(self) -> None:
         """Report the collected errors.
 
@@ -125,23 +109,6 @@ class SuiteErrors:
             first, *others = self.found
             first.others = tuple(others)
             raise first
-
-
-def expected_of(value: object, where: Path, errors: SuiteErrors) -> dict[str, Any]:
-    """Return what a case expects.
-
-    Raises:
-        SuiteError: It is not a map; ``errors`` has what is wrong in it.
-    """
-    expected = map_of(value, where, EXPECT_FIELDS)
-    errors.expect_known(expected, where, EXPECT_FIELDS)
-    is_there = "allowed" in expected or expected.keys() <= {*EXPECT_FIELDS}  # it may be the unknown field
-    is_wrong = is_there and not isinstance(expected.get("allowed"), bool)
-    errors.refuse(is_wrong, where / "allowed", "must be true or false")
-    errors.refuse(not isinstance(expected.get("message", ""), str), where / "message", "must be a string")
-    is_wrong = "reason" in expected and expected["reason"] not in REASONS
-    errors.refuse(is_wrong, where / "reason", f"must be one of {', '.join(REASONS)}")
-    return expected
 
 
 class Sent(NamedTuple):
@@ -165,25 +132,20 @@ class Sent(NamedTuple):
             SuiteError: The case is malformed; ``errors`` has all that is wrong with it.
         """
         obj = old = None
-        operation, user, patch = fields.get("operation") or "", fields.get("user"), fields.get("patch")
-        authorizer = DENY_ALL
+        operation, authorizer = fields.get("operation", ""), DENY_ALL
         with errors.collected():
             obj, path = _object(fields, "object", where, templates)
-            if obj is not None and patch is not None:
-                obj = patched(obj, patch, where / "patch")
+            if obj is not None and "patch" in fields:
+                obj = patched(obj, fields["patch"], where / "patch")
             _expect_decodable(obj, path, policies)
         with errors.collected():
             old, path = _object(fields, "oldObject", where, templates)
             _expect_decodable(old, path, policies)
-        is_empty = fields.get("object") is None and fields.get("oldObject") is None
-        errors.refuse(is_empty, where / "object", "a case has an object, or an oldObject to delete")
-        is_wrong = operation and (not isinstance(operation, str) or operation not in OPERATIONS)
-        errors.refuse(is_wrong, where / "operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
-        is_wrong = user is not None and not isinstance(user, dict)
-        errors.refuse(is_wrong, where / "user", "must be a map with username and groups")
+        if fields.keys().isdisjoint(("object", "oldObject")):
+            errors.found.append(SuiteError(where / "object", "a case has an object, or an oldObject to delete"))
         with errors.collected(*where, "authorizer"):
-            if (document := fields.get("authorizer")) is not None:
-                authorizer = authorizer_of(document)
+            if "authorizer" in fields:
+                authorizer = authorizer_of(fields["authorizer"])
         resource, subresource = None, ""
         with errors.collected():
             resource, subresource = _sent_to(fields, obj if obj is not None else old, where, policies)
@@ -191,7 +153,12 @@ class Sent(NamedTuple):
         if not operation and obj is not None and policies.kinds.sent_to(kind_in(obj)):
             operation = CONNECT if subresource in CONNECTED else UPDATE if subresource == "scale" else CREATE
         request = request_of(
-            obj, old, kinds=policies.kinds, operation=operation, subresource=subresource, user=user, resource=resource
+            *(obj, old),
+            kinds=policies.kinds,
+            operation=operation,
+            subresource=subresource,
+            user=fields.get("user"),
+            resource=resource,
         )
         return cls(request, authorizer)
 
@@ -254,8 +221,8 @@ def _sent_to(
     Raises:
         SuiteError: The resource does not exist, is not stated, or is not one of the object's kind.
     """
-    holder, _, below = str(fields.get("subresource") or "").rpartition("/")
-    stated, kinds, kind = str(fields.get("resource") or ""), policies.kinds, kind_in(obj or {})
+    holder, _, below = fields.get("subresource", "").rpartition("/")
+    stated, kinds, kind = fields.get("resource", ""), policies.kinds, kind_in(obj or {})
     where, name = where / ("resource" if stated else "subresource"), stated or holder
     resource = kinds.named(name) if name else None
     if name and resource is None:
@@ -301,64 +268,43 @@ def _object(
             known = known or "write the object here, or add objects"
             raise SuiteError(path, f"the suite's objects have no {value!r}; {known}")
         value, path = templates[value], OBJECTS / value
-    if value is not None and not isinstance(value, dict):
-        raise SuiteError(path, "must be an object, or the name of one of the suite's objects")
     return value, path
 
 
-def patched(obj: JSONObject, patch: object, where: Path) -> JSONObject:
+def patched(obj: JSONObject, patch: list[JSONObject], where: Path) -> JSONObject:
     """Apply a JSON Patch of a suite.
 
     Raises:
-        SuiteError: It is malformed, or does not apply.
+        SuiteError: It does not apply.
     """
-    if not isinstance(patch, list):
-        raise SuiteError(where, "must be a list of operations, as a JSON Patch is")
-    for index, each in enumerate(patch):
-        if not isinstance(each, dict) or not isinstance(each.get("op"), str) or not isinstance(each.get("path"), str):
-            raise SuiteError(where / index, "an operation has op, path, and value or from")
-        if each["op"] not in PATCH_OPERATIONS:
-            raise SuiteError(where / index / "op", f"must be one of {', '.join(PATCH_OPERATIONS)}")
     try:
         return apply_patch(obj, patch)
     except PatchError as error:
         raise SuiteError(where, str(error)) from None
 
 
-def objects_of(fields: Mapping[str, Any], where: Path) -> list[Given]:
-    """Return the objects of a context.
-
-    Raises:
-        SuiteError: It is malformed.
-    """
-    objects = fields.get("context")
-    if objects is None:
-        return []
-    if not isinstance(objects, list):
-        raise SuiteError(where / "context", "must be a list of objects")
-    return [
-        each if isinstance(each, Given) else Given(each, place=where / "context" / index)
-        for index, each in enumerate(objects)
-    ]
+Read = Callable[[str, Path], list[Given]]
+"""Reads the objects of a file, by its name, which stands at a path in a suite; may raise SuiteError."""
 
 
-def map_of(value: object, where: Path, known: Sequence[str]) -> dict[str, Any]:
-    """Return a map with some fields.
+def _context(fields: Mapping[str, Any], where: Path, read: Read) -> list[Given]:
+    """Return the objects of a context."""
+    found: list[Given] = []
+    for index, each in enumerate(fields.get("context", ())):
+        path = where / "context" / index
+        given = read(each, path) if isinstance(each, str) else [Given(each)]
+        found += (one._replace(place=path) for one in given)
+    return found
 
-    Raises:
-        SuiteError: The value is not a map.
-    """
-    if not isinstance(value, dict):
-        raise SuiteError(where, f"must be a map with {', '.join(known)}")
-    return value
 
-
-def _served_by_suite(stated: object) -> Mapping[str, bool]:
-    """Return which API versions the cluster of a suite serves; all, if it does not say."""
-    if stated is None:
-        return EVERY_VERSION
-    versions = map_of(stated, Path(("runtimeConfig",)), ("API versions",))
-    return runtime_config_of(f"{key}={json.dumps(on)}" for key, on in versions.items())
+def _template(stated: JSONObject | str, where: Path, read: Read) -> JSONObject:
+    """Return one of the named objects of a suite."""
+    if not isinstance(stated, str):
+        return stated
+    found = read(stated, where)
+    if len(found) != 1 or not isinstance(found[0].object, dict):
+        raise SuiteError(where, f"{stated} holds {len(found)} objects: name a file with one")
+    return found[0].object
 
 
 _SHOWN: Final = 5
@@ -464,65 +410,114 @@ class SuiteResult(NamedTuple):
         return all(case.passed for case in self.cases) and all(each.problem.level != ERROR for each in self.findings)
 
 
+class _Case(NamedTuple):
+    """A case, with the objects of its context, or with what is wrong with it."""
+
+    name: str
+    where: Path
+    fields: Mapping[str, Any]
+    context: Sequence[Given]
+    wrong: Sequence[SuiteError]
+
+
+class _Suite(NamedTuple):
+    """A suite that was read.
+
+    Args:
+        served: The API versions that its cluster serves.
+        base: The objects of all cases: policies, bindings, and those that they read.
+        templates: Its named objects.
+    """
+
+    release: Release
+    served: Mapping[str, bool]
+    base: Sequence[Given | JSONObject]
+    templates: Mapping[str, JSONObject]
+    cases: Sequence[_Case]
+
+
+def _no_file(name: str, where: Path) -> list[Given]:
+    raise SuiteError(where, f"there is no file {name}")
+
+
 def run_suite(
     suite: object,
-    given: Iterable[Given | JSONObject],
+    beside: Iterable[Given | JSONObject],
     release: Release | None = None,
     select: Callable[[str], bool] = lambda _name: True,
     guard: Callable[[Path], AbstractContextManager[None]] = lambda _path: nullcontext(),
+    *,
+    read: Read = _no_file,
 ) -> SuiteResult:
     """Run a suite.
 
     Args:
         suite: The suite, as read from its file.
-        given: The objects of the policies' files.
+        beside: The policies to test, and objects, if the suite names no files of policies.
         release: The Kubernetes release, as the minor of 1.x; None for the suite's, or the default one.
         select: Tells whether a case, given by name, is run.
         guard: Makes the context in which the case at a path is run; it may report an unexpected error.
+        read: Reads the files that the suite names.
 
     Raises:
         SuiteError: The suite is malformed, or tests no policy. A malformed case only fails itself.
     """
-    release, served, base, templates, cases = _read(suite, given, release)
-    policies = load(base, release, runtime_config=served)
+    found = _read(suite, beside, release, read)
+    policies = load(found.base, found.release, runtime_config=found.served)
     if any(each.problem.level == ERROR for each in policies.findings):
         return SuiteResult((), (), policies.findings)
     results = []
-    for index, case in enumerate(cases):
-        if not select(_name_of(case, CASES / index)):
-            continue
-        with guard(CASES / index):
-            results.append(_run_case(case, CASES / index, base, policies, templates)._replace(place=index))
+    for index, case in enumerate(found.cases):
+        if select(case.name):
+            with guard(case.where):
+                results.append(_run_case(case, found, policies)._replace(place=index))
     decisions = (decision for each in results if each.verdict for decision in each.verdict.decisions)
     return SuiteResult(tuple(results), tuple(coverage_of(policies, decisions)), policies.findings)
 
 
-def _read(
-    suite: object, given: Iterable[Given | JSONObject], release: Release | None
-) -> tuple[Release, Mapping[str, bool], list[Given | JSONObject], dict[str, Any], list[Any]]:
-    """Return a suite's release, its API versions, the objects of all cases, the named objects, and the cases."""
-    document = map_of(suite, Path(), SUITE_FIELDS)
-    cases: Any = document.get("cases")
-    templates, base = document.get("objects") or {}, [*given]
-    errors, minor, stated = SuiteErrors(), release or DEFAULT, document.get("kubernetes")
-    served: Mapping[str, bool] = EVERY_VERSION
-    errors.expect_known(document, Path(), SUITE_FIELDS)
-    with errors.collected("kubernetes"):
-        minor = minor if stated is None or release else release_of(stated)
-    with errors.collected("runtimeConfig"):
-        served = _served_by_suite(document.get("runtimeConfig"))
-    with errors.collected():
-        base += objects_of(document, Path())
-    errors.refuse(not isinstance(cases, list), CASES, "a suite has a list of cases")
-    errors.refuse(cases == [], CASES, "the list is empty: write a case")
-    errors.refuse(not isinstance(templates, dict), OBJECTS, "must be a map from names to objects")
+def _stated(fields: Any) -> Any:
+    """Return a map without its null fields, which are as good as absent."""
+    return {name: each for name, each in fields.items() if each is not None} if isinstance(fields, dict) else fields
+
+
+def _read(suite: object, beside: Iterable[Given | JSONObject], release: Release | None, read: Read) -> _Suite:
+    document = _stated(suite)
+    if isinstance(document, dict) and isinstance(document.get("cases"), list):
+        document["cases"] = [*map(_stated, document["cases"])]
+    errors, of_cases = SuiteErrors(), dict[Any, list[SuiteError]]()
+    for path, message, hint, *_ in Walk({}, is_own=True).check(own_schema(_SCHEMA), document, ()):
+        if path != ("kubernetes",):  # whose own error says more
+            found = of_cases.setdefault(path[1], []) if path[:1] == CASES and path[1:] else errors.found
+            advice = hint or (_OR_NAME if path[2:] in {("object",), ("oldObject",)} else "")
+            found.append(SuiteError(Path(path), f"{message}; {advice}" if advice else message))
     errors.expect_none()
-    contexts = (case.get("context") for case in cases if isinstance(case, dict))
-    every = chain(base, *(each for each in contexts if isinstance(each, list)))
+    minor, served, templates = release or DEFAULT, EVERY_VERSION, dict[str, JSONObject]()
+    with errors.collected("kubernetes"):
+        minor = minor if release or "kubernetes" not in document else release_of(document["kubernetes"])
+    with errors.collected("runtimeConfig"):
+        if "runtimeConfig" in document:
+            served = runtime_config_of(f"{key}={json.dumps(on)}" for key, on in document["runtimeConfig"].items())
+    base = list[Given | JSONObject](() if "policies" in document else beside)
+    for index, name in enumerate(document.get("policies", ())):
+        with errors.collected():
+            base += read(name, Path(("policies", index)))
+    with errors.collected():
+        base += _context(document, Path(), read)
+    for name, each in document.get("objects", {}).items():
+        with errors.collected():
+            templates[name] = _template(each, OBJECTS / name, read)
+    errors.expect_none()
+    cases = []
+    for index, fields in enumerate(document["cases"]):
+        own, context, where = SuiteErrors(of_cases.get(index, ())), list[Given](), CASES / index
+        with own.collected():
+            context = [] if own.found else _context(fields, where, read)
+        cases.append(_Case(_name_of(fields, where), where, fields, context, own.found))
+    every = chain(base, *(case.context for case in cases))
     if not any(is_policy(each.object if isinstance(each, Given) else each) for each in every):
         text = "no policy to test here: put the suite beside policies, or list their files in its policies"
         raise SuiteError(Path(), text)
-    return minor, served, base, templates, cases
+    return _Suite(minor, served, base, templates, cases)
 
 
 def _name_of(case: object, where: Path) -> str:
@@ -530,22 +525,16 @@ def _name_of(case: object, where: Path) -> str:
     return name if name and isinstance(name, str) else shown(name) if name else str(where)
 
 
-def _run_case(
-    case: object, where: Path, base: Sequence[Given | JSONObject], policies: PolicySet, templates: Mapping[str, Any]
-) -> CaseResult:
-    name = _name_of(case, where)
-    errors = SuiteErrors()
+def _run_case(case: _Case, suite: _Suite, policies: PolicySet) -> CaseResult:
+    name, where, fields, context, wrong = case
+    errors = SuiteErrors(wrong)
     with errors.collected():
-        fields = map_of(case, where, CASE_FIELDS)
-        expected: Mapping[str, Any] = {}
-        errors.expect_known(fields, where, CASE_FIELDS)
-        with errors.collected():
-            expected = expected_of(fields.get("expect"), where / "expect", errors)
-        with errors.collected():
-            if context := objects_of(fields, where):
-                policies = load([*context, *base], policies.release, runtime_config=policies.kinds.runtime_config)
-                errors.found += (_unusable(each, where / "context") for each in policies.errors)
-        sent = Sent.of(fields, where, policies, templates, errors)
+        errors.expect_none()
+        expected = fields["expect"]
+        if context:
+            policies = load([*context, *suite.base], suite.release, runtime_config=suite.served)
+            errors.found += (_unusable(each, where / "context") for each in policies.errors)
+        sent = Sent.of(fields, where, policies, suite.templates, errors)
         request, verdict = sent.request, evaluate(sent.request, policies, sent.authorizer)
         unmatched = "" if sent.is_matched(policies) else str(sent)
         if unmatched and verdict.allowed and not expected["allowed"]:
@@ -558,8 +547,7 @@ def _run_case(
             text = "the API server refuses the object as the policies have changed it: "
             found += (CaseFailure(where / "expect" / "allowed", f"{text}{each}") for each in refusals)
         return CaseResult(name, tuple(found), verdict, unmatched=unmatched if expected["allowed"] else "")
-    malformed = dict.fromkeys(CaseFailure(each.path, each.text) for each in errors.found)
-    return CaseResult(name, tuple(malformed))
+    return CaseResult(name, tuple(dict.fromkeys(CaseFailure(each.path, each.text) for each in errors.found)))
 
 
 def _unusable(finding: PolicyFinding, context: Path) -> SuiteError:
@@ -612,11 +600,8 @@ def _refuser(verdict: Verdict) -> str:
     return f" ({last.path} of {last.policy.kind} {last.policy.name})"
 
 
-def _same_warnings(wanted: object, verdict: Verdict) -> bool:
+def _same_warnings(wanted: Sequence[str], verdict: Verdict) -> bool:
     """Compare warnings, each by the policy's own message or by the API server's whole message."""
-    if not isinstance(wanted, list) or len(wanted) != len(verdict.warnings):
-        return False
-    return all(
-        isinstance(text, str) and (text == warning or warning.endswith(f": {text}"))
-        for text, warning in zip(wanted, verdict.warnings, strict=True)
+    return len(wanted) == len(verdict.warnings) and all(
+        text == warning or warning.endswith(f": {text}") for text, warning in zip(wanted, verdict.warnings, strict=True)
     )

@@ -70,7 +70,12 @@ class UnknownNameError(LookupError):
 
 
 def explain(
-    query: str = "", *, api_version: str | None = None, kubernetes: str | None = None, recursive: bool = False
+    query: str = "",
+    *,
+    api_version: str | None = None,
+    kubernetes: str | None = None,
+    recursive: bool = False,
+    is_brief: bool = False,
 ) -> str:
     """Describe a rule, a kind, a field or a feature gate.
 
@@ -81,6 +86,7 @@ def explain(
         api_version: The API version to look into, with its group or without; None for the newest that has the kind.
         kubernetes: The release whose fields and rules are shown, such as ``"1.30"``; None for all releases.
         recursive: Whether to list the fields of a kind or a field at all depths, in place of their descriptions.
+        is_brief: Whether to describe a kind or a field alone, without its fields, rules and other versions.
 
     Raises:
         UnknownNameError: No rule, kind, field or feature gate has this name.
@@ -96,7 +102,7 @@ def explain(
     steps = _steps(query)
     meant, path = _addressed(among, steps)
     if meant:
-        return text.of_place(_find(meant, path, release), release, recursive=recursive)
+        return text.of_place(_find(meant, path, release), release, recursive=recursive, is_brief=is_brief)
     known = rules(among, release)
     if rule := _spelled(query, known):
         return text.of_rule(rule, known[rule])
@@ -108,7 +114,7 @@ def explain(
         raise UnknownNameError(f"{where} has no {elsewhere[0].name}: it is in {there}")
     if places := _ending(among, steps, release):
         if place := _only(places, steps):
-            return text.of_place(place, release, recursive=recursive)
+            return text.of_place(place, release, recursive=recursive, is_brief=is_brief)
         fields = [str(each) for each in places]
         raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {_first(fields)}")
     places = [each for each in _places(among, release) if each.path]
@@ -528,7 +534,7 @@ def _described(subjects: Iterable[_Subject], kubernetes: str | None) -> list[str
     parts = []
     for name, api_version, said in list(dict.fromkeys(subjects))[:_MOST]:
         try:
-            parts.append(explain(name, api_version=api_version, kubernetes=kubernetes))
+            parts.append(explain(name, api_version=api_version, kubernetes=kubernetes, is_brief=True))
             parts += _rule_of(name, said, kubernetes) if said else ()
         except UnknownNameError as error:
             parts.append(str(error))
@@ -541,7 +547,7 @@ def _rule_of(name: str, said: str, kubernetes: str | None) -> list[str]:
     meant, path = _addressed(kinds(release), _steps(name))
     readers = text.readers(_find(meant, path, release), release) if meant else ()
     found = _saying(said, {stated.name for stated, _ in readers}.intersection(known))
-    return [of_rule(found[0], known[found[0]])] if len(found) == 1 else []
+    return [of_rule(found[0], known[found[0]], is_brief=True)] if len(found) == 1 else []
 
 
 def _fields_in(answer: str) -> Iterator[tuple[str, str]]:

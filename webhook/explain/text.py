@@ -273,13 +273,14 @@ def list_of_rules(known: Mapping[str, ExplainedRule]) -> str:
     return "\n".join(["RULES:", *(f"  {name:{width}}  {_first_line(rule.doc)}" for name, rule in known.items())])
 
 
-def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> str:
+def of_place(place: FieldPlace, release: Release | None, *, recursive: bool = False, is_brief: bool = False) -> str:
     """Describe a kind or a field.
 
     Args:
         place: The kind or field.
         release: The release to describe; None for all.
         recursive: Whether to list the fields at all depths, in place of descriptions and rules.
+        is_brief: Whether to leave out what is below the field, around it, and in other versions.
     """
     field, struct = place.field, place.type
     lines = [f"GROUP:       {place.kind.group}"] if place.kind.group else []
@@ -295,25 +296,29 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> 
         ],
         "LIMITS": [f"    {limit}" for limit in limits(place, release)],
         "FEATURE GATES": list(_gates(place, release)),
+    }
+    more = {
         "OTHER VERSIONS": list(_elsewhere(place, release)),
         "FIELDS": [line for part in children(place, release) for line in _of_part(part, release)],
         "NOT JUDGED HERE": _wrapped(", ".join(unjudged(place, release)), 4),
         "RULES": [line for stated, at in _joined(readers(place, release)) for line in _of_reader(stated, at, place)],
     }
-    for title, content in sections.items():
+    for title, content in (sections if is_brief else sections | more).items():
         if content:
             lines += ["", f"{title}:", *content]
+    if is_brief:
+        lines += ["", f"`draguard explain {place}` shows more"]
     return "\n".join(lines)
 
 
-def of_rule(name: str, rule: ExplainedRule) -> str:
-    """Describe a rule and where it applies."""
+def of_rule(name: str, rule: ExplainedRule, *, is_brief: bool = False) -> str:
+    """Describe a rule and, unless it is to be brief, where it applies."""
     lines = [f"RULE:        {name}", f"PAGE:        {page(name)}", "", "DESCRIPTION:"]
     for paragraph in rule.doc.split("\n\n"):
         lines += _wrapped(paragraph, 4)
     stated_at = _joined((stated, place) for place, stated in rule.places)
     places = ((place.kind, f"    {place}{_when(stated.declared, place.kind.served)}") for stated, place in stated_at)
-    lines += _listed("APPLIES TO", places)
+    lines += [] if is_brief else _listed("APPLIES TO", places)
     shown = example(name)
     for title, manifest in shown.sections() if shown else ():
         lines += ["", f"{title}:", *(f"    {line}".rstrip() for line in manifest.splitlines())]

@@ -6,8 +6,6 @@ stored as digits and a power of ten, so that ``1e1000000000`` costs no more than
 
 from __future__ import annotations
 
-from functools import total_ordering
-
 from webhook.formats import FINE, Messages
 from webhook.patterns import Pattern
 from webhook.records import Record
@@ -60,7 +58,6 @@ def wrapped(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-@total_ordering
 class Quantity(Record):
     """A number as the API server holds it; quantities compare by value and ``str`` writes them as the server does.
 
@@ -96,6 +93,10 @@ class Quantity(Record):
             return self.sign < other.sign
         less, more = (self, other) if self.sign > 0 else (other, self)
         return (less.length, less.digits) < (more.length, more.digits)
+
+    def __le__(self, other: Quantity) -> bool:
+        """Compare by value: ``1024Mi`` is not greater than ``1Gi``."""
+        return not other < self
 
     def __add__(self, other: Quantity) -> Quantity:
         """Add in the notation of the first summand, of the second where that is zero (``Quantity.Add``).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Final
@@ -27,6 +27,7 @@ from webhook.cel.errors import (
 from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, DEVICE, LIST_ATTRIBUTES, NOT_A_RESULT
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
+from webhook.cel.syntax.ast import Call, Expression, ListExpression, Literal
 from webhook.cel.syntax.lexer import END
 from webhook.cel.types.base import ANY, BOOL, DYN, ERROR, STRING, Type, is_optional, is_simple, map_of
 from webhook.formats import near_semver
@@ -388,6 +389,30 @@ def comments_in(expression: str) -> list[int]:
     """Return where the comments begin that have parts of an expression."""
     comments = ((each.start(), each["comment"] or "") for each in _TEXT_OR_COMMENT.finditer(expression))
     return [start for start, comment in comments if "&&" in comment or "||" in comment]
+
+
+_PATTERN: Final = re.compile(r"\^.|.*(?:\*|[^$]\$$)", re.DOTALL)
+AS_TEXT: Final = "{} is a pattern, and is compared letter by letter"
+
+
+def patterns_in(call: Call) -> Iterator[tuple[Expression, Literal, str]]:
+    """Yield the patterns that a call takes for plain texts, each after what it is compared with, and before a hint."""
+    sides: Sequence[tuple[Expression, Sequence[Expression]]] = ()
+    if call.function in {"_==_", "_!=_"}:
+        left, right = call.arguments
+        sides = (left, [right]), (right, [left])
+    elif call.function == "@in":
+        item, of = call.arguments
+        sides = ((item, of.elements) if isinstance(of, ListExpression) else (of, [item]),)
+    elif call.target and call.function in {"startsWith", "endsWith", "contains"}:
+        sides = ((call.target, call.arguments),)
+    for side, texts in sides:
+        for each in texts:
+            if isinstance(each, Literal) and isinstance(each.value, str) and _PATTERN.match(each.value):
+                begins, bare, ends = each.value.startswith("*"), each.value.strip("*"), each.value.endswith("*")
+                function = "contains" if begins is ends else "endsWith" if begins else "startsWith"
+                is_plain = bare and not _PATTERN.match(bare) and not bare.endswith(".")
+                yield side, each, f'write .{function}("{bare}")' if is_plain else "only .matches() takes patterns"
 
 
 def _is_in_text(expression: str, at: int) -> bool:

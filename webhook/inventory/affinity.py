@@ -262,7 +262,8 @@ def nodes_named(spec: JSONObject) -> frozenset[str] | None:
 
     Follows the scheduler's ``plugins/nodeaffinity/node_affinity.go`` (PreFilter).
     """
-    by_term = [nodes_named_by(term) for term in items(spec, *REQUIRED, _TERMS)]
+    terms = items(spec, *REQUIRED, _TERMS) if spec.get("affinity") else ()
+    by_term = [nodes_named_by(term) for term in terms]
     names = [each for each in by_term if each is not None]
     return frozenset[str]().union(*names) if names and len(names) == len(by_term) else None
 

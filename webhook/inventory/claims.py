@@ -12,10 +12,10 @@ from webhook.api.templates import source
 from webhook.inventory import Inventory, controller_of, devices_path
 from webhook.objects import (
     JSONObject,
-    at,
     full_name_of,
     items,
     mapping,
+    metadata_of,
     name_of,
     namespace_of,
     number,
@@ -74,8 +74,8 @@ class Consumer(NamedTuple):
 
 def reserved_for(claim: JSONObject | None) -> list[Consumer]:
     """Return the consumers that a claim is reserved for."""
-    names, entries = ("resource", "apiGroup", "name", "uid"), items(claim, "status", "reservedFor")
-    known = ([each.get(name) or "" for name in names] for each in entries)
+    names, status = ("resource", "apiGroup", "name", "uid"), (claim.get("status") or {}) if claim else {}
+    known = ([each.get(name) or "" for name in names] for each in status.get("reservedFor") or () if each)
     return [Consumer(f"{resource}.{group}".rstrip("."), name, uid) for resource, group, name, uid in known]
 
 
@@ -86,7 +86,8 @@ def pods_using(claim: JSONObject | None) -> list[str]:
 
 def uid_of(obj: JSONObject) -> str:
     """Return an object's UID; a placeholder if it has none yet."""
-    return text(obj, "metadata", "uid") or f"UID:{name_of(obj)}"
+    metadata = metadata_of(obj)
+    return metadata.get("uid") or f"UID:{metadata.get('name', '')}"
 
 
 class Use(NamedTuple):
@@ -121,14 +122,14 @@ def claims_of(
         inventory: The claims and templates; generated claims are added, unless it is a trial.
         gates: The feature gates that are on.
     """
-    namespace = namespace_of(pod)
-    group_name = text(pod, "spec", "schedulingGroup", "podGroupName") if SHARING in gates else ""
+    namespace, spec = namespace_of(pod), pod.get("spec") or {}
+    group_name = text(spec, "schedulingGroup", "podGroupName") if SHARING in gates else ""
     group = inventory.find("PodGroup", group_name, namespace) if group_name else None
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
-    of_group = [[text(each, field) for field in fields] for each in items(group, "spec", "resourceClaims")]
+    of_group = [[each.get(field) for field in fields] for each in items(group, "spec", "resourceClaims")]
     found = []
-    for entry in items(pod, "spec", "resourceClaims"):
-        owner = group if group and [text(entry, field) for field in fields] in of_group else pod
+    for entry in spec.get("resourceClaims") or ():
+        owner = group if group and [entry.get(field) for field in fields] in of_group else pod
         name, is_owned, generated = _named(entry, owner, inventory)
         if name is None and is_owned:
             continue
@@ -139,12 +140,12 @@ def claims_of(
             inventory.put(generated)
         if (claim := claim or generated) is None:
             return Blocked(f'resourceclaim "{name}" not found', _DELETED if is_owned else "")
-        if at(claim, "metadata", "deletionTimestamp"):
+        if claim["metadata"].get("deletionTimestamp"):
             return Blocked(f'resourceclaim "{name}" is being deleted', _held(claim))
         if is_owned and not _is_own(pod, claim, group_name):
             why = f"neither Pod nor PodGroup {group_name} is the owner" if group_name else "Pod is not owner"
             return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {full_name_of(pod)} ({why})")
-        found.append(Use(text(entry, "name"), claim, Consumer.of(owner)))
+        found.append(Use(entry.get("name", ""), claim, Consumer.of(owner)))
     return found
 
 
@@ -194,32 +195,33 @@ def _named(entry: JSONObject, owner: JSONObject, inventory: Inventory) -> tuple[
     template = inventory.find("ResourceClaimTemplate", source(entry, "resourceClaimTemplateName"), namespace_of(owner))
     if template is None:
         return None, False, None
-    claim = made(template, owner, text(entry, "name"))
+    claim = made(template, owner, entry.get("name", ""))
     return name_of(claim), True, claim
 
 
 def made(template: JSONObject, owner: JSONObject, entry: str) -> JSONObject:
     """Make a claim from a template, for a pod or a PodGroup."""
-    metadata = mapping(template, "spec", "metadata")
+    spec = template["spec"]
+    metadata = spec.get("metadata") or {}
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {
             "name": f"{name_of(owner)}-{entry}-{MADE}",
             "namespace": namespace_of(owner),
-            "labels": mapping(metadata, "labels"),
-            "annotations": {**mapping(metadata, "annotations"), CLAIM_NAME: entry},
+            "labels": metadata.get("labels") or {},
+            "annotations": {**(metadata.get("annotations") or {}), CLAIM_NAME: entry},
             "ownerReferences": [owner_reference(owner)],
         },
-        "spec": mapping(template, "spec", "spec"),
+        "spec": spec.get("spec") or {},
     }
 
 
 def owner_reference(owner: JSONObject) -> JSONObject:
     """Make an owner reference to the pod or PodGroup of a generated claim."""
     return {
-        "apiVersion": text(owner, "apiVersion") or "v1",
-        "kind": text(owner, "kind") or "Pod",
+        "apiVersion": owner.get("apiVersion") or "v1",
+        "kind": owner.get("kind") or "Pod",
         "name": name_of(owner),
         "uid": uid_of(owner),
         "controller": True,
@@ -229,9 +231,9 @@ def owner_reference(owner: JSONObject) -> JSONObject:
 def _is_own(pod: JSONObject, claim: JSONObject, group: str) -> bool:
     """Tell whether a claim made from a template is for a pod: the pod or its PodGroup owns it."""
     controller = controller_of(claim)
-    uid, name = text(controller, "uid"), text(controller, "name")
+    uid, name = controller.get("uid"), controller.get("name")
     # A pod does not know the uid of its PodGroup.
-    is_group = text(controller, "kind") == "PodGroup" and text(controller, "apiVersion").startswith(f"{_SCHEDULING}/")
+    is_group = controller.get("kind") == "PodGroup" and controller.get("apiVersion", "").startswith(f"{_SCHEDULING}/")
     if group and name == group and is_group:
         return True
     return bool(controller) and (uid == uid_of(pod) if uid else name == name_of(pod))
@@ -249,7 +251,8 @@ DeviceID = tuple[str, str, str]
 
 def results_of(claim: JSONObject | None) -> list[JSONObject]:
     """Return the results of a claim's allocation, one for each device or share."""
-    return items(allocation_of(claim), "devices", "results")
+    found: list[JSONObject] = ((allocation_of(claim) or {}).get("devices") or {}).get("results") or []
+    return found
 
 
 def device_of(result: JSONObject) -> DeviceID:
@@ -323,7 +326,8 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
     for path, each in placed(claim, *devices, "requests"):
         name, exactly = text(each, "name"), mapping(each, "exactly")
         found: list[tuple[str, Steps, JSONObject]] = [(name, ("exactly",), exactly)] if exactly else []
-        found += ((f"{name}/{text(one, 'name')}", steps, one) for steps, one in placed(each, "firstAvailable"))
+        if "firstAvailable" in each:
+            found += ((f"{name}/{text(one, 'name')}", steps, one) for steps, one in placed(each, "firstAvailable"))
         for full_name, steps, content in found:
             class_name = text(content, "deviceClassName")
             class_ = inventory.find("DeviceClass", class_name) if inventory else None
@@ -352,4 +356,4 @@ def devices_of(claim: JSONObject) -> list[str]:
 
 def shape_of(claim: JSONObject) -> tuple[JSONObject, JSONObject | None]:
     """Return the specification and allocation of a claim; claims for which they are equal are handled alike."""
-    return mapping(claim, "spec"), mapping(claim, "status") if allocation_of(claim) else None
+    return claim.get("spec") or {}, claim["status"] if allocation_of(claim) else None

@@ -89,10 +89,11 @@ def _total(pod: JSONObject, of: Callable[[JSONObject], JSONObject]) -> dict[str,
             peak |= sidecars + Counter(own)
     if peak:
         total = (total + sidecars) | peak
-    for name, value in amounts(of(spec)).items():
+    for name, value in amounts(of(spec)).items() if "resources" in spec else ():
         if name in (CPU, "memory") or name.startswith("hugepages-"):
             total[name] = value
-    total.update(amounts(mapping(spec, "overhead")))
+    if "overhead" in spec:
+        total.update(amounts(mapping(spec, "overhead")))
     scalars = ("hugepages-", "attachable-volumes-")
     return {
         name: value
@@ -140,15 +141,14 @@ class ExtendedResources:
         """The class that provides each resource."""
         if not is_on:
             return
+        known = [(each["metadata"], (each.get("spec") or {}).get("extendedResourceName") or "") for each in classes]
+        aged = [(about.get("creationTimestamp") or "", about["name"], resource) for about, resource in known]
         if self._is_first:
-            for each in classes:
-                resource = text(each, "spec", "extendedResourceName") or IMPLICIT_PREFIX + name_of(each)
-                self.classes[resource] = name_of(each)
+            self.classes.update((resource or IMPLICIT_PREFIX + name, name) for _, name, resource in aged)
             return
         ages: dict[str, str] = {}
-        aged = ((text(each, "metadata", "creationTimestamp"), name_of(each), each) for each in classes)
-        for age, name, each in sorted(aged, key=lambda found: found[:2]):
-            if resource := text(each, "spec", "extendedResourceName"):
+        for age, name, resource in sorted(aged, key=lambda found: found[:2]):
+            if resource:
                 # The newest class has the name; of two of the same age, the first by name, and the other one does not
                 # even get its implicit name (extendedresourcecache.go, updateResourceName2class).
                 if ages.get(resource) == age:

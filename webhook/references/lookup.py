@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Final
@@ -20,8 +20,7 @@ _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "Pod": ("pods",),
     "PodGroup": ("pods",),
     "DeviceTaintRule": ("taints",),
-    "Role": ("roles",),
-    "ClusterRole": ("roles",),
+    **dict.fromkeys(("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"), ("roles",)),
     "ResourceQuota": ("quotas",),
     **dict.fromkeys(WEBHOOKS, ("webhooks",)),
 }
@@ -46,20 +45,24 @@ def apply_rules(
     skipped: list[Lookup] | None = None,
     *,
     only_of_fields: bool = False,
+    names: Collection[str] | None = None,
 ) -> Iterator[Problem]:
-    """Apply all rules for a kind.
+    """Apply all rules for a kind, or some of them.
 
     Args:
         obj: The object, in the newest version; a pod for a pod template.
         context: The context of the rules.
         skipped: Receives the lookups skipped because no object of the kind is known.
         only_of_fields: Whether to apply only rules about single fields, as the object has errors in others.
+        names: The rules to apply; None for all.
     """
     devices = mapping(obj, *devices_path(obj))
     reported: dict[Path, dict[int | None, ReferenceRule]] = {}
     fixed_by: dict[tuple[Path, Fix], ReferenceRule] = {}
     for each in _rules_for(obj, kind, context):
         if (only_of_fields and not each.of_field) or (each.part and not devices.get(each.part)):
+            continue
+        if names is not None and each.name not in names:
             continue
         for problem in each.check(obj, context):
             if _is_explained(problem, each, reported.get(problem.path, {})):

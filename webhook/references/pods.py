@@ -7,7 +7,7 @@ from typing import Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
 from webhook.api.templates import source
-from webhook.hints.names import in_place, listed
+from webhook.hints.names import in_place, instead, listed
 from webhook.inventory import controller_of, devices_path
 from webhook.inventory.claims import containers_of, reserved_for
 from webhook.inventory.podgroups import group_of
@@ -21,8 +21,17 @@ from webhook.inventory.resources import (
 )
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.patterns import Pattern
-from webhook.problem import NOTE, Advice, Fix, Problem
-from webhook.references.rules import Context, claim_or_template, drivers_of, drivers_of_request, finding, rule, uses_of
+from webhook.problem import NOTE, Advice, Fix, Meant, Problem
+from webhook.references.rules import (
+    MAPPED,
+    Context,
+    claim_or_template,
+    drivers_of,
+    drivers_of_request,
+    finding,
+    rule,
+    uses_of,
+)
 from webhook.spelling import did_you_mean
 
 _AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
@@ -63,7 +72,8 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
             fix = Fix("rename", NAMED_BY[other], safe=False)
             hint: str | Advice = Advice(f'"{name}" is a {other}: name it with {NAMED_BY[other]}', fix)
         elif elsewhere:
-            hint = f"it exists in namespace {listed(elsewhere)}, but a pod can use only objects of its own namespace"
+            where = listed(elsewhere)
+            hint = Meant(f"it exists in namespace {where}, but a pod can use only objects of its own namespace")
         else:
             known = in_place(name, around, f"{kind}s in namespace {namespace}", field)
             hint = context.or_in_cluster(known)
@@ -264,12 +274,20 @@ def no_node_matches(pod: JSONObject, _: Context) -> Iterator[Problem]:
 def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A container requests an extended resource that neither a device class nor a node provides.
 
-    The pod stays pending with "Insufficient". A class provides the resource that its extendedResourceName states, and
-    from Kubernetes 1.36 always ``deviceclass.resource.kubernetes.io/NAME``; a device plugin's are in the status of
-    nodes. Where no nodes are known, only names that resemble those of classes, or name one, are reported.
+    The pod stays pending with "Insufficient"; one that states the name of a class alone is refused. A class provides
+    the resource that its extendedResourceName states, and from Kubernetes 1.36 always
+    ``deviceclass.resource.kubernetes.io/NAME``; a device plugin's are in the status of nodes. Where no nodes are known,
+    only names that resemble those of classes, or name one, are reported.
     """
     named = ((*each, name) for each in containers_of(pod) for name in container_requests(each[1]))
     for path, container, name in named:
+        where = "limits" if name in mapping(container, "resources", "limits") else "requests"
+        if "/" not in name and context.inventory.find("DeviceClass", name):
+            message = f'"{name}" is a device class, and no resource of containers: the API server refuses the pod'
+            or_else = f', or write "{IMPLICIT_PREFIX}{name}"' if "DRAExtendedResource" in context.gates else ""
+            hint = f"request devices by a claim{or_else}"
+            yield finding((*path, "resources", where, name), message, hint)
+            continue
         may_be_provided = is_extended(name) or is_implicit(name)
         if not may_be_provided or context.extended.has(name) or name in context.of_nodes:
             continue
@@ -281,7 +299,6 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
         if not hint and class_name != name and not context.is_installed(class_name):
             hint = context.or_in_cluster(Advice(f"device classes: {listed(map(name_of, classes))}")).hint
         if nodes or hint:
-            where = "limits" if name in mapping(container, "resources", "limits") else "requests"
             beside = ", and no node has it" if nodes else ""
             message = f'no device class provides the extended resource "{name}"{beside}'
             yield finding((*path, "resources", where, name), message, hint)
@@ -354,8 +371,10 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A workload in a queue of Kueue has claims that Kueue does not count, so it is not admitted.
 
     Kueue takes claims from ResourceClaimTemplates only, whose requests state an exact count: not ResourceClaims by
-    name, not firstAvailable, not allocationMode All but for admin access (kubernetes-sigs/kueue pkg/dra/claims.go).
+    name, not firstAvailable, not allocationMode All but for admin access (kubernetes-sigs/kueue pkg/dra/claims.go). Of
+    each request, the deviceClassMappings of its Configuration must name the class.
     """
+    mapped = [name for _, name in context.inventory.names(MAPPED)]
     if not text(mapping(pod, "owner", "labels"), QUEUE) and not text(mapping(pod, "metadata", "labels"), QUEUE):
         return
     for path, entry in placed(pod, "spec", "resourceClaims"):
@@ -371,6 +390,10 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
                 what = "allocationMode All" if wanted == "All" else wanted
                 message = f'Kueue does not admit a workload that requests {what}: request "{text(request, "name")}"'
                 hint = "request an exact count of one class"
+                yield finding((*path, "resourceClaimTemplateName"), message, hint, "Unsupported")
+            elif mapped and (name := text(exactly, "deviceClassName")) not in mapped and not exactly.get("adminAccess"):
+                message = f'Kueue does not admit a workload that requests DeviceClass "{name}", which its {MAPPED} lack'
+                hint = instead(name, mapped, "they have")
                 yield finding((*path, "resourceClaimTemplateName"), message, hint, "Unsupported")
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.hints.names import renamed
 from webhook.inventory import DRA
-from webhook.objects import JSONObject, items, placed, texts
+from webhook.objects import JSONObject, items, namespace_of, placed, text, texts
 from webhook.policy.manifest.kinds import Kinds
-from webhook.problem import Advice, Problem
+from webhook.problem import Advice, Problem, quoted
 from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.spelling import nearest
 
@@ -63,6 +63,7 @@ def _allows_parts(context: Context) -> bool:
     )
 
 
+_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _KINDS: Final = {each.resource: each.namespaced for each in Kinds().of_group(DRA)}
 """The resources of DRA, each with whether it has a namespace."""
 _SUBRESOURCES: Final = ("status", "finalizers", *_NEEDED)
@@ -70,12 +71,12 @@ _SUBRESOURCES: Final = ("status", "finalizers", *_NEEDED)
 
 @rule(*ROLES, of_field=True)
 def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
-    """A rule of a role names a resource that its API groups do not have, so that it has no effect.
+    """A rule of a role names a resource that its API groups do not have, or a verb that there is not: for nothing.
 
     RBAC takes any name. Resources are plural and in lower case, as in `kubectl api-resources`, and those of DRA are in
     the API group resource.k8s.io. Only names of DRA are looked for, in Kubernetes' own groups. The resource names of
-    resourceclaims/driver are drivers, not their charts or service accounts. A Role allows nothing for objects without
-    a namespace, such as ResourceSlices.
+    resourceclaims/driver are drivers, not their charts or service accounts, and its verbs are its own. A Role allows
+    nothing for objects without a namespace, such as ResourceSlices.
     """
     for path, each in placed(role, "rules"):
         groups = texts(each, "apiGroups")
@@ -84,6 +85,8 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
         if DRA in groups:
             for place, message, meant in _useless(each, kind=str(role.get("kind"))):
                 yield finding((*path, "resources", place), message, meant, "Unknown")
+            for of_verb, message, meant in _useless_verbs(each):
+                yield finding((*path, "verbs", *of_verb), message, meant, "Unknown")
             for place, name in _no_drivers(each, context):
                 message = f'"{name}" is not the name of a driver: the rule has no effect'
                 hint = "use spec.driver of its ResourceSlices, a DNS subdomain such as gpu.example.com"
@@ -109,6 +112,20 @@ def _useless(each: JSONObject, kind: str) -> Iterator[tuple[int, str, str | Advi
             yield place, message, "write a ClusterRole, and a ClusterRoleBinding"
 
 
+def _useless_verbs(each: JSONObject) -> Iterator[tuple[Sequence[int], str, str | Advice]]:
+    """Yield the verbs in a rule that have no effect, by place, each with why and advice."""
+    stated, known = texts(each, "verbs"), [*_VERBS, *sorted(_NEEDED["driver"])]
+    for place, verb in enumerate(stated):
+        near = "" if verb in known else nearest(verb, known)
+        if near or (verb not in known and len(texts(each, "apiGroups")) == 1):
+            hint = renamed(near) if near else f"verbs are {', '.join(_VERBS)}"
+            yield (place,), f'there is no verb "{verb}", so that this has no effect', hint
+    for part, verbs in _NEEDED.items() if {*stated} <= {*known} else ():
+        if (resource := f"resourceclaims/{part}") in texts(each, "resources") and verbs.isdisjoint(stated):
+            needed = ", ".join(sorted(verbs - {_ANY}))
+            yield (), f"none of these verbs allows anything for {resource}", f"its verbs are {needed}"
+
+
 def _no_drivers(each: JSONObject, context: Context) -> Iterator[tuple[int, str]]:
     """Yield the resource names of a rule that should be drivers, and neither look like one nor are known, by place."""
     selectors = [items(one, "spec", "selectors") for one in context.inventory.all("DeviceClass")]
@@ -132,3 +149,23 @@ def _meant(resource: str, *, is_only: bool) -> str | Advice:
     if near:
         return "" if near == resource else renamed(near)
     return "it has " + ", ".join(sorted(_KINDS)) if is_only else ""
+
+
+@rule("ClusterRoleBinding", "RoleBinding", of_field=True)
+def role_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
+    """A binding names a role that is not known, and almost one that allows something of DRA, or its other kind.
+
+    The API server takes any name, but refuses a ClusterRoleBinding that names a Role.
+    """
+    wanted, name, namespace = text(binding, "roleRef", "kind"), text(binding, "roleRef", "name"), namespace_of(binding)
+    spaces = dict(zip(ROLES, ("", namespace), strict=True))
+    if wanted not in spaces or context.inventory.find(wanted, name, spaces[wanted]):
+        return
+    message = context.missing(f"{wanted} {quoted(name)}", consequence="the binding has no effect")
+    for kind, space in spaces.items():
+        names = [one for place, one in context.inventory.names(kind) if place == space]
+        near = name if kind != wanted else nearest(name, names)
+        role = context.inventory.find(kind, near, space) if near else None
+        if any(DRA in texts(each, "apiGroups") for each in items(role, "rules")):
+            meant = ("name", near) if kind == wanted else ("kind", kind)
+            yield finding(("roleRef", meant[0]), message, renamed(meant[1]), "NotFound")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import NAMED_BY
@@ -12,7 +13,17 @@ from webhook.api.templates import pod_template, source
 from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
 from webhook.grouping import by_key
-from webhook.inventory import CLAIMS, KINDS, Inventory, devices_path, is_claim, is_noted, newest, replicas_of
+from webhook.inventory import (
+    CLAIMS,
+    KINDS,
+    Inventory,
+    MalformedError,
+    devices_path,
+    is_claim,
+    is_noted,
+    newest,
+    replicas_of,
+)
 from webhook.inventory.claims import ClaimRequest, containers_of, requests_of
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, free_of_nulls, group_of, items, mapping, name_of, namespace_of, placed, text
@@ -34,9 +45,12 @@ WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfigurati
 """The kinds that state which webhooks the API server calls."""
 _BESIDE: Final = {
     **{kind: KINDS[kind] for kind in ("Role", "ClusterRole", "ResourceQuota")},
+    **dict.fromkeys(("RoleBinding", "ClusterRoleBinding"), KINDS["Role"]),
     **dict.fromkeys(WEBHOOKS, "admissionregistration.k8s.io"),
 }
 """The kinds that have rules, and neither claims nor pods, with their API groups."""
+MAPPED: Final = "deviceClassMappings"
+"""What stands for a kind: the device classes that Kueue counts, as far as its Configuration is known."""
 _BYTES: Final = 16 << 20
 """How many bytes are cached of claims, and of pods."""
 _PROBLEM: Final = 1_000
@@ -252,9 +266,12 @@ class Context:
         from webhook.simulation.cluster import Cluster, Settings  # most manifests need no allocator
 
         found, slices = Inventory(), [each for each in self.inventory.all("ResourceSlice") if at(each, "spec", "pool")]
-        others = (each for kind in ("DeviceClass", "DeviceTaintRule", "Node") for each in self.inventory.all(kind))
+        others = (each for kind in ("DeviceClass", "DeviceTaintRule") for each in self.inventory.all(kind))
         for each in (*slices, *others):
             found.put(free_of_nulls(each))
+        for each in self.inventory.all("Node"):
+            with suppress(MalformedError):  # manifests of nodes are not judged
+                found.take(each)
         by_label = (at(each, "spec", field) for each in slices for field in ("nodeSelector", "perDeviceNodeSelection"))
         if not found.knows("Node") and not any(by_label):
             for name in dict.fromkeys(text(each, "spec", "nodeName") for each in slices):

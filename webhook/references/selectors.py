@@ -37,6 +37,7 @@ from webhook.drivers import Devices, Profile
 from webhook.formats import near_semver
 from webhook.formats.quantities import near_quantity, quantity
 from webhook.hints.names import ask_first, in_expression, listed
+from webhook.hints.selectors import AS_TEXT, patterns_in
 from webhook.objects import JSONObject, text
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
@@ -495,6 +496,19 @@ def impossible_case(parts: Parts, _: Context) -> Iterator[Problem]:
             message = f'"{value}" is never found in the result of {recased.function}()'
             advice = Advice(f'write "{meant}"', in_expression(parts.text, value, [meant], "").fix)
             yield finding((), message, advice, "NeverHolds", literal.offset)
+
+
+@_rule_of_expressions
+def pattern_as_text(parts: Parts, _: Context) -> Iterator[Problem]:
+    """A selector or policy compares a value with a pattern, such as "A100*", which is compared letter by letter.
+
+    Only matches() takes patterns: regular expressions in RE2's syntax, which are found anywhere in a text unless they
+    begin with ^ and end with $. For the beginning of a text there is startsWith(). In policies, names, users, groups
+    and images are looked at.
+    """
+    for side, literal, hint in (each for call in parts.nodes if isinstance(call, Call) for each in patterns_in(call)):
+        if depends_on_device(side):
+            yield finding((), AS_TEXT.format(f'"{literal.value}"'), hint, "NeverHolds", literal.offset)
 
 
 @_rule_of_expressions

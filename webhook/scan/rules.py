@@ -33,7 +33,7 @@ _OF_REFERENCES: Final[dict[str, tuple[str, ...]]] = {
     "DeviceClass": ("extended-resource-ambiguous",),
 }
 """The rules about references that stored objects must meet, whether anything uses these or not."""
-_OF_AWAITED: Final = ("selects-nothing", "not-enough-devices")
+_OF_AWAITED: Final = ("selects-nothing", "not-enough-devices", "never-allocated")
 """Further ones for claims and templates that a pod waits for: others may be ahead of their hardware."""
 
 
@@ -122,9 +122,9 @@ def _of_references(kind: str, cluster: Stored) -> Iterator[tuple[Problem, JSONOb
         if (namespace_of(obj), name_of(obj)) in awaited and fleet is not None:
             has_devices = all(fleet.of_class(each.of_class) for each in cluster.context.requests(obj))
             further += _OF_AWAITED if has_devices else ()  # else `class-matches-nothing` tells
-        for problem in apply_rules(obj, kind, cluster.context):
+        for problem in apply_rules(obj, kind, cluster.context, names=further):
             # Of an alternative they tell nothing: another one may do.
-            if problem.rule in (rules if "firstAvailable" in problem.path else further):
+            if "firstAvailable" not in problem.path or problem.rule in rules:
                 yield problem, obj
 
 

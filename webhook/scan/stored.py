@@ -260,7 +260,9 @@ class Stored:
     @cached_property
     def context(self) -> Context:
         """The context of the rules about references."""
-        return Context(self.inventory, self.settings.release, self.settings.gates, self._profiles, self.catalog)
+        context = Context(self.inventory, self.settings.release, self.settings.gates, self._profiles, self.catalog)
+        context.uses_allocator = True
+        return context
 
     @cached_property
     def devices_on(self) -> Mapping[str, set[str]]:

@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
-from importlib import import_module
 from itertools import accumulate, count, islice
 from math import inf
 from operator import itemgetter
@@ -405,8 +404,10 @@ class CompiledStruct:
         return (spelled,) if spelled else ()
 
     def _here(self, name: str) -> bool:
-        """Tell whether the target's operation checks a field of a whole object."""
+        """Tell whether the target's operation checks a field of a whole object; stored metadata is fine."""
         wanted = self.type.fields[name].subresource
+        if self.target.stored and "kind" in self.stated and name == "metadata":
+            return False
         return wanted is None or wanted == self.target.subresource
 
     def _recheck(self, name: str) -> Recheck | None:
@@ -1495,13 +1496,13 @@ class Nested(Field):
     """A struct.
 
     Args:
-        type_: The struct's class; or ``MODULE:CLASS`` of one that is not judged, whose module is loaded on first use.
+        type_: The struct's class; or a function that returns one that is not judged, which is made on first use.
         required_detail: The API server's message if it is missing.
     """
 
     required_detail: str = ""
 
-    def __init__(self, type_: type[Struct] | str, doc: str = "", **stated: Any) -> None:
+    def __init__(self, type_: type[Struct] | Callable[[], type[Struct]], doc: str = "", **stated: Any) -> None:
         super().__init__(doc, **stated)
         self._type = type_
 
@@ -1513,11 +1514,7 @@ class Nested(Field):
     @cached_property
     def type(self) -> type[Struct]:
         """The struct's class."""
-        if not isinstance(self._type, str):
-            return self._type
-        module, _, name = self._type.partition(":")
-        found: type[Struct] = getattr(import_module(module), name)
-        return found
+        return self._type if isinstance(self._type, type) else self._type()
 
     def states(self, problem: Problem) -> bool:
         """Tell whether a rule at the struct can find a problem: that it changes, or how many of its fields are set."""

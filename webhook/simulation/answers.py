@@ -272,11 +272,12 @@ class Answers:
 
     def _left_out(self, placement: Placement) -> Iterator[str]:
         """List the parts of a pod that were not simulated, but may change where it runs."""
-        spec, inventory, settings = mapping(placement.pod, "spec"), self._cluster.inventory, self._cluster.settings
+        spec, inventory, settings = placement.pod.get("spec") or {}, self._cluster.inventory, self._cluster.settings
         if scheduler := other_scheduler(placement.pod):
             yield f"another scheduler decides about this pod: {scheduler}; this is what kube-scheduler would do"
         terms = {"podAffinity": "required pod affinity", "podAntiAffinity": "required pod anti-affinity"}
-        used = [what for field, what in terms.items() if items(spec, "affinity", field, REQUIRED_TERMS)]
+        around = spec.get("affinity") or {}
+        used = [what for field, what in terms.items() if (around.get(field) or {}).get(REQUIRED_TERMS)]
         spread = items(spec, "topologySpreadConstraints")
         if any(text(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in spread):
             used.append("topology spread constraints")
@@ -285,7 +286,7 @@ class Answers:
             used.append("persistent volumes")
         namespace, group = group_of(placement.pod)
         found = inventory.find("PodGroup", group, namespace) if group else None
-        stated = items(spec, "resourceClaims")
+        stated = spec.get("resourceClaims") or ()
         shared = [text(each, "name") for each in items(found, "spec", "resourceClaims") if each in stated]
         if shared and SHARING not in settings.gates:
             yield f"it shares claim {', '.join(shared)} of PodGroup {group} only with the feature gate {SHARING}"

@@ -220,15 +220,15 @@ _TIMES: Final = ("allocationTimestamp", "lastHeartbeatTime", "lastTransitionTime
 
 
 def _times(obj: JSONObject) -> list[str]:
-    """Return the times of what happened to a node, a pod or a claim; some may be empty."""
-    times, parts = [text(obj, "metadata", "creationTimestamp")], [obj.get("status")]
+    """Return the times of what happened to a node, a pod or a claim."""
+    times, parts = [obj["metadata"].get("creationTimestamp")], [obj.get("status")]
     for part in parts:
         if isinstance(part, dict):
-            times += [each for name in _TIMES if isinstance(each := part.get(name), str)]
+            times += [part.get(name) for name in _TIMES]
             parts += part.values()
         elif isinstance(part, list):
             parts += part
-    return times
+    return [each for each in times if isinstance(each, str)]
 
 
 def time_of(value: str) -> datetime | None:

@@ -39,7 +39,7 @@ from webhook.inventory.claims import (
 from webhook.inventory.quotas import Quotas
 from webhook.inventory.resources import CPU, NATIVE, PODS, ExtendedResources, amounts, requests
 from webhook.later import cached_property
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple, Told
 from webhook.release import Release
 from webhook.simulation.binding import newest, written
@@ -202,20 +202,15 @@ class Demand(NamedTuple):
     @classmethod
     def of(cls, pod: JSONObject) -> Demand:
         """Read the demands of a pod."""
-        spec = mapping(pod, "spec")
-        sidecars = (each for each in items(spec, "initContainers") if text(each, "restartPolicy") == "Always")
+        spec: JSONObject = pod.get("spec") or {}
+        sidecars = (each for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always")
         ports = frozenset(
-            (text(port, "hostIP") or _EVERYWHERE, text(port, "protocol") or "TCP", wanted)
-            for container in (*items(spec, "containers"), *sidecars)
-            for port in items(container, "ports")
-            if (wanted := number(port, "hostPort"))
+            (port.get("hostIP") or _EVERYWHERE, port.get("protocol") or "TCP", wanted)
+            for container in (*(spec.get("containers") or ()), *sidecars)
+            for port in container.get("ports") or ()
+            if (wanted := port.get("hostPort"))
         )
-        return cls(spec, requests(pod), ports, Tolerations(items(spec, "tolerations")))
-
-    @property
-    def is_for_all(self) -> bool:
-        """Whether the pod is for all nodes, as it selects none."""
-        return not self.spec.get("nodeSelector") and not self.spec.get("affinity")
+        return cls(spec, requests(pod), ports, Tolerations(spec.get("tolerations") or ()))
 
     def with_more(self, taken: Mapping[str, int]) -> Demand:
         """Add the amounts that devices take of a node's other resources."""
@@ -227,14 +222,14 @@ class NodeState:
 
     def __init__(self, node: JSONObject) -> None:
         self.node = node
-        self.name = text(node, "metadata", "name")
-        status = mapping(node, "status")
-        self.allocatable = amounts(mapping(status, "allocatable") or mapping(status, "capacity"))
+        self.name: str = node["metadata"]["name"]
+        spec, status = node.get("spec") or {}, node.get("status") or {}
+        self.allocatable = amounts(status.get("allocatable") or status.get("capacity") or {})
         self.used: Counter[str] = Counter()
         self.pods = 0
         self.ports: frozenset[Port] = frozenset()
-        self._taints = blocking(items(node, "spec", "taints"))
-        self._is_unschedulable = at(node, "spec", "unschedulable") is True
+        self._taints = blocking(spec.get("taints") or ())
+        self._is_unschedulable = spec.get("unschedulable") is True
 
     def add(self, demand: Demand) -> None:
         """Count a pod as running on the node."""
@@ -271,7 +266,8 @@ class NodeState:
                     return _TAINTED
                 named = f"untolerated taint {{{taint.key}: {taint.value}}}"
                 return NodeVerdict((Message.of_nodes("had", named),), TAINTS)
-        if not demand.is_for_all and not wants(demand.spec, self.node):
+        is_for_all = not (demand.spec.get("nodeSelector") or demand.spec.get("affinity"))
+        if not is_for_all and not wants(demand.spec, self.node):
             return _UNSELECTED
         ports = ((port, other) for port in demand.ports for other in self.ports if port[1:] == other[1:])
         if any(port[0] == other[0] or _EVERYWHERE in {port[0], other[0]} for port, other in ports):
@@ -627,7 +623,7 @@ class Cluster:
         Objects in a cluster were accepted once, but the label that admin access requires is checked again; a namespace
         that is not known counts as labelled.
         """
-        if not name_of(claim).endswith(MADE):
+        if not claim["metadata"]["name"].endswith(MADE):
             return ""
         index, namespace = self._admin_request(claim), self.inventory.find("Namespace", namespace_of(claim))
         labels, release = mapping(namespace, "metadata", "labels"), self.settings.release
@@ -647,8 +643,9 @@ class Cluster:
     def _admin_request(self, claim: JSONObject) -> int | None:
         """Return the place of a request for admin access in a claim made from a template, if its label matters."""
         has_label = self.settings.release >= ADMIN_SINCE and "DRAAdminAccess" in self.settings.gates
-        requests = items(claim, "spec", "devices", "requests") if has_label and name_of(claim).endswith(MADE) else ()
-        places = (place for place, each in enumerate(requests) if at(each, "exactly", "adminAccess") is True)
+        is_made = has_label and claim["metadata"]["name"].endswith(MADE)
+        requests = items(claim, "spec", "devices", "requests") if is_made else ()
+        places = (place for place, each in enumerate(requests) if (each.get("exactly") or {}).get("adminAccess"))
         return next(places, None)
 
     def claim(self, full_name: str) -> JSONObject | None:

@@ -14,6 +14,7 @@ from webhook.deviceselectors.fleet import padded, shortened
 from webhook.deviceselectors.parts import Blame, Parts, parts_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.formats.quantities import readable_quantity
+from webhook.grouping import by_key
 from webhook.inventory import has_ended
 from webhook.inventory.affinity import nodes_named, requirement, selects, unmatched
 from webhook.inventory.claims import POD, DeviceID, allocation_of, consumers, device_of, reserved_for, results_of
@@ -576,11 +577,13 @@ RequestKey = tuple[str, str]
 """A claim, and one of its requests or alternatives."""
 
 _PHRASES_MAX: Final = 3
-_LACK: Final = ("lack", "lacks")
+LACK: Final = ("lack", "lacks")
 """The verbs for several nodes and for a single one."""
-_UNSEEN: Final = frozenset({"seen", "ofClass"})
+UNSEEN: Final = frozenset({"seen", "ofClass"})
 """The steps at which devices of pools that are not used are missing."""
 _POOL: Final = "pool {pool} is {why}"
+_HOLDERS_MAX: Final = 3
+"""The number of claims that a sentence names."""
 _TOO_MANY: Final = "each device is available, but not so many together"
 _UNEXPLAINED: Final = "the scheduler refuses the devices left for a reason that is not known here"
 
@@ -671,43 +674,61 @@ def _of_devices(groups: Sequence[NodeGroup], *, is_all: bool) -> list[str]:
     """State the devices that nodes lack: for a request that no node can meet, otherwise for each group of nodes."""
     if not groups:
         return []
-    lacks = [unmet(group.requests) for group in groups]
-    common = set.intersection(*map(set, lacks))
-    if common:
-        keys = [key for each in groups[0].requests if (key := key_of(each)) in common]
-        alternatives = [key for key in keys if whole(key) == whole(keys[0])][:_PHRASES_MAX]
-        texts = [_of_request(key, groups, lacks) for key in alternatives]
+    if found := nowhere(groups):
+        alternatives = [each for key, each in found.items() if whole(key) == whole(next(iter(found)))]
+        texts = [lacking(each) for each in alternatives[:_PHRASES_MAX]]
         if is_all:
             return [f"no node has {', nor '.join(texts)}"]
         count = sum(len(each.nodes) for each in groups)
-        return [f"{_counted(count)} {_LACK[count == 1]} {', and '.join(texts)}"]
+        return [f"{_counted(count)} {LACK[count == 1]} {', and '.join(texts)}"]
     counts: Counter[tuple[tuple[str, str], str]] = Counter()
-    for group, short in zip(groups, lacks, strict=True):
-        alone = combined(group.requests)
+    for group in groups:
+        alone, short = combined(group.requests), unmet(group.requests)
         alike = f"{group.requests[0]['for']}: {alone}" if alone else "all requests together"
         said = ("cannot", "cannot"), ": ".join(filter(None, [f"meet {alike}", group.conflict]))
         missing = (_lacking(each, short[key]) for each in group.requests if (key := key_of(each)) in short)
-        counts[next(((_LACK, what) for what in missing), said)] += len(group.nodes)
+        counts[next(((LACK, what) for what in missing), said)] += len(group.nodes)
     return [f"{_counted(count)} {verbs[count == 1]} {what}" for (verbs, what), count in counts.items()]
 
 
-def _of_request(key: RequestKey, groups: Sequence[NodeGroup], lacks: Sequence[Mapping[RequestKey, Shortfall]]) -> str:
-    """State what the nodes that come closest lack for a request, and how many of all nodes lack the same."""
-    asked = [next(each for each in group.requests if key_of(each) == key) for group in groups]
-    shorts = [each[key] for each in lacks]
-    furthest = max(
-        range(len(groups)),
-        key=lambda index: (shorts[index].closeness, shorts[index].left, bool(asked[index]["lacking"])),
-    )
-    counts = [len(group.nodes) for group in groups]
-    because = asked[furthest]["because"]
-    alike = sum(count for count, each in zip(counts, asked, strict=True) if each["because"] == because)
-    where = f" on {alike} of {_counted(sum(counts))}" if alike < sum(counts) else ""
+def nowhere(groups: Sequence[NodeGroup]) -> dict[RequestKey, list[tuple[NodeGroup, JSONObject]]]:
+    """Return the requests that no node can meet, nor an alternative, with the nodes and the request as it is there."""
+    common = set.intersection(*(set(unmet(group.requests)) for group in groups)) if groups else set()
+    asked = by_key((key_of(each), (group, each)) for group in groups for each in group.requests)
+    return {key: several for key, several in asked.items() if key in common}
+
+
+def closest(asked: Iterable[tuple[NodeGroup, JSONObject]]) -> tuple[Shortfall, JSONObject]:
+    """Return a request that nodes cannot meet, as it is on those that come closest, and its shortfall there.
+
+    It has the claims and taints that keep devices from it on all nodes where the same step leaves too few.
+    """
+    found = [(short, request) for _, request in asked if (short := shortfall_of(request))]
+    short, request = max(found, key=lambda each: (each[0].closeness, each[0].left, bool(each[1]["lacking"])))
+    alike = [each for one, each in found if one.step == short.step]
+    held = {each["claim"]: each for one in alike for each in one["heldBy"]}
+    taints = [each for one in alike for each in one["taints"]]
+    is_all = all(each["allExamined"] for each in alike)
+    return short, {**request, "heldBy": [*held.values()], "taints": taints, "allExamined": is_all}
+
+
+def lacking(asked: Sequence[tuple[NodeGroup, JSONObject]], who: str = "", of_class: str = "") -> str:
+    """State what the nodes that come closest lack for a request, and how many of all nodes lack the same.
+
+    Args:
+        asked: All nodes, with the request as it is on each.
+        who: The request as its user knows it; empty for its name alone.
+        of_class: Its device class; empty to leave it out.
+    """
+    short, request = closest(asked)
+    count = sum(len(group.nodes) for group, _ in asked)
+    alike = sum(len(group.nodes) for group, each in asked if each["because"] == request["because"])
+    where = f" on {alike} of {_counted(count)}" if alike < count else ""
     # Where too little of the class is seen, pools that are not used may have what other nodes lack.
-    unseen = (each for each, short in zip(asked, shorts, strict=True) if STEPS[short.step] in _UNSEEN)
+    unseen = (each for _, each in asked if (one := shortfall_of(each)) and STEPS[one.step] in UNSEEN)
     unused = (one for each in unseen for one in each["unused"])
-    pools = dict.fromkeys(_POOL.format(**each) for each in unused if each not in asked[furthest]["unused"])
-    return "; ".join(some_of([_lacking(asked[furthest], shorts[furthest], where), *pools], _PHRASES_MAX, "…"))
+    pools = dict.fromkeys(_POOL.format(**each) for each in unused if each not in request["unused"])
+    return "; ".join(some_of([_lacking(request, short, where, who, of_class), *pools], _PHRASES_MAX, "…"))
 
 
 def key_of(request: JSONObject) -> RequestKey:
@@ -720,7 +741,7 @@ def whole(key: RequestKey) -> RequestKey:
     return key[0], key[1].partition("/")[0]
 
 
-def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
+def _lacking(request: JSONObject, short: Shortfall, where: str = "", who: str = "", of_class: str = "") -> str:
     """Describe the devices that a request lacks, and those that there are.
 
     Args:
@@ -728,28 +749,35 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
     """
     step, noun = STEPS[short.step], "device" if short.wanted == 1 else "devices"
     article = ("an " if step == "tolerated" else "a ") if short.wanted == 1 else f"{short.wanted} "
+    of = f" of class {of_class}" if of_class else " of the class" * (step == "ofClass")
     with_ = f" with {request['selecting']}" if request["selecting"] else ""
+    scarce = (request["lacking"] or {}).get("name", request["short"])
     what = {
-        "seen": noun,
-        "ofClass": f"{noun} of the class",
-        "selected": f"{noun}{with_}" if with_ else f"suitable {noun}",
-        "free": f"free {noun}{with_}",
-        "tolerated": f"untainted {noun}{with_}",
-        "enough": f"{noun}{with_} with enough {request['short']} left",
-        "constrained": f"{noun}{with_} with {request['constraint']}",
-        "together": f"{noun}{with_} that are available together",
+        **dict.fromkeys(("seen", "ofClass"), f"{noun}{of}"),
+        "selected": f"{noun}{of}{with_}" if with_ else f"suitable {noun}{of}",
+        "free": f"free {noun}{of}{with_}",
+        "tolerated": f"untainted {noun}{of}{with_}",
+        "enough": f"{noun}{of}{with_} with enough {scarce}{' left' * bool(request['heldBy'])}",
+        "constrained": f"{noun}{of}{with_} with {request['constraint']}",
+        "together": f"{noun}{of}{with_} that are available together",
     }[step]
-    held = [f"claim {each['claim']}" for each in request["heldBy"]]
     why = request["because"] and request["because"] + where
-    if held and step == "free":
-        least = "" if request["allExamined"] else "at least "
-        others = "the others " * bool(short.left)
-        why = f"{others}held by {held[0]}" + (f" and {least}{len(held) - 1} more" if held[1:] else "")
-    if step in _UNSEEN and request["unused"]:  # these pools have devices of the class
+    if request["heldBy"] and step == "free":
+        why = f"{'the others ' * bool(short.left)}held by {_holders(request)}"
+    if step in UNSEEN and request["unused"]:  # these pools have devices of the class
         why = _POOL.format(**request["unused"][0])
     most = f"at most {short.left}" if short.left else ""
     details = ", ".join(filter(None, (most, why)))
-    return f"{article}{what} for {request['for']}" + (f": {details}" if details else "")
+    return f"{article}{what} for {who or request['for']}" + (f": {details}" if details else "")
+
+
+def _holders(request: JSONObject) -> str:
+    """Name the claims that hold devices which a request could use, with their pods."""
+    held, least = request["heldBy"], "" if request["allExamined"] else "at least "
+    names = [f"{each['claim']}{used_by(each)}" for each in held[:_HOLDERS_MAX]]
+    names += [f"{least}{len(held) - _HOLDERS_MAX} more"] if held[_HOLDERS_MAX:] else []
+    *first, last = names
+    return f"claim{'s' * (len(held) > 1)} {', '.join(first)}{' and ' * bool(first)}{last}"
 
 
 def _counted(count: int) -> str:

@@ -488,7 +488,7 @@ class Scheduler:
         """
         yield placement
         group = group_of(placement.pod)
-        if not (least := least_of(group, self.cluster.inventory)):
+        if not group[1] or not (least := least_of(group, self.cluster.inventory)):
             return
         placed, failed = self._gangs[group]
         if placement.node is None and not placement.awaited:
@@ -524,10 +524,8 @@ class Scheduler:
             left = leftover(pod, cluster.inventory.all("ResourceClaim"))
         round_ = Round(cluster, Needs(pod, demand, tuple(uses), left))
         claims = round_.needs.claims
-        key = json.dumps(
-            [_shape(pod), [shape_of(each) for each in claims], len({name_of(c) for c in claims}), left is None],
-            sort_keys=True,
-        )
+        names = {each["metadata"]["name"] for each in claims}
+        key = json.dumps([_shape(pod), [*map(shape_of, claims)], len(names), left is None], sort_keys=True)
         verdicts = self._verdicts.pop(key, None) or Verdicts(cluster, demand)
         self._verdicts[key] = verdicts
         if len(self._verdicts) > _SHARED_MAX:
@@ -600,7 +598,7 @@ class Scheduler:
         nodes = len(self.cluster.nodes)
         if not nodes:
             return Placement(pod, None, _failed("no nodes available to schedule pods", UNSCHEDULABLE), claims)
-        if nodes_named(mapping(pod, "spec")) == frozenset():
+        if nodes_named(pod.get("spec") or {}) == frozenset():
             # "not found" is the state of the plugin DynamicResources, which had no turn before.
             said = f"0/{nodes} nodes are available: pod affinity terms conflict. not found"
             return Placement(pod, None, _failed(said, UNSCHEDULABLE), claims, reason=_CONFLICT)
@@ -731,10 +729,10 @@ _OF_CONTAINER: Final = ("resources", "ports", "restartPolicy")
 
 def _shape(pod: JSONObject) -> JSONObject:
     """Return the parts of a pod that decide which nodes accept it."""
-    spec = mapping(pod, "spec")
+    spec = pod.get("spec") or {}
     shape = {name: spec[name] for name in _PLACED_BY if spec.get(name)}
     for name in ("containers", "initContainers"):
-        shape[name] = [{key: each[key] for key in _OF_CONTAINER if each.get(key)} for each in items(spec, name)]
+        shape[name] = [{key: each[key] for key in _OF_CONTAINER if each.get(key)} for each in spec.get(name) or ()]
     return shape
 
 

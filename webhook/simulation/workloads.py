@@ -44,8 +44,9 @@ def stand_ins(obj: JSONObject, templates: Templates) -> tuple[list[JSONObject], 
     if find(obj.get("apiVersion"), obj.get("kind")):
         return [], ()
     from webhook.workloads import pods_in  # most objects are of Kubernetes itself
+    from webhook.workloads.nested import HOLDERS
 
-    if is_template(obj):
+    if is_template(obj) or obj.get("kind") in HOLDERS:
         return [], ()
     made = list(pods_in(templates.applied(obj)))
     workloads: list[JSONObject] = []
@@ -227,9 +228,11 @@ _SYSTEM: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critica
 
 def priority(pod: JSONObject, inventory: Inventory) -> int:
     """Return a pod's priority, by its number, its class, or the default class."""
-    if (stated := number(pod, "spec", "priority")) is not None:
+    spec = pod.get("spec") or {}
+    stated: int | None = spec.get("priority")
+    if stated is not None:
         return stated
-    if name := text(pod, "spec", "priorityClassName"):
+    if name := spec.get("priorityClassName"):
         named = inventory.find("PriorityClass", name)
         return _SYSTEM.get(name, 0) if named is None else number(named, "value") or 0
     defaults = [each for each in inventory.all("PriorityClass") if each.get("globalDefault") is True]

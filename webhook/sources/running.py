@@ -7,7 +7,8 @@ import selectors
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from time import monotonic
 from typing import IO, Any, Final
 
@@ -93,58 +94,47 @@ def finished(
         OSError: It cannot be started.
         ProgramError: It takes or prints more than it may.
     """
-    with _held_interrupts() as deliver:
-        process = subprocess.Popen(  # noqa: S603 - each argument is one argument
-            command,
-            stdin=None if is_asking else stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            start_new_session=not is_asking,
-        )
-    with process:
-        try:
-            deliver()
-            if memory:
-                _limit_memory(process.pid, memory)
-            out, errors = output_of(process, tell, **limits)
-        except BaseException:
-            with suppress(ProcessLookupError):
-                if is_asking:
-                    process.kill()
-                else:
-                    os.killpg(process.pid, signal.SIGKILL)
-            raise
+    with ExitStack() as stack:
+        with _held_interrupts():
+            process = stack.enter_context(
+                subprocess.Popen(  # noqa: S603 - each argument is one argument
+                    command,
+                    stdin=None if is_asking else stdin,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=environment,
+                    start_new_session=not is_asking,
+                )
+            )
+            stack.push(partial(_end, process.kill if is_asking else partial(os.killpg, process.pid, signal.SIGKILL)))
+        if memory:
+            _limit_memory(process.pid, memory)
+        out, errors = output_of(process, tell, **limits)
     return process.returncode, out, errors
 
 
-@contextmanager
-def _held_interrupts() -> Iterator[Callable[[], None]]:
-    """Hold SIGINT and SIGTERM back while a program starts: an exception then would leave it running.
+def _end(kill: Callable[[], None], error: type[BaseException] | None, *_: object) -> None:
+    """End a program after an error."""
+    if error:
+        with suppress(ProcessLookupError):
+            kill()
 
-    Yields:
-        A function that delivers them, to be called where the program can be ended.
-    """
+
+@contextmanager
+def _held_interrupts() -> Iterator[None]:
+    """Hold SIGINT and SIGTERM back while a program starts: an exception then would leave it running."""
     held: list[int] = []
     before: dict[int, Any] = {}
-
-    def restore() -> None:
-        while before:
-            number, handler = before.popitem()
-            signal.signal(number, handler or signal.SIG_DFL)
-
-    def deliver() -> None:
-        restore()
-        for number in held:
-            signal.raise_signal(number)
-
     with suppress(ValueError):  # only the main thread is interrupted
         for each in (signal.SIGINT, signal.SIGTERM):
             before[each] = signal.signal(each, lambda number, _: held.append(number))
     try:
-        yield deliver
+        yield
     finally:
-        restore()
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+        for number in held:
+            signal.raise_signal(number)
 
 
 def _limit_memory(pid: int, bytes_: int) -> None:

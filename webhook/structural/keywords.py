@@ -5,10 +5,11 @@ What is wrong is said in a user's words; :mod:`webhook.structural.validation` us
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 from webhook.api.versions import NEWEST
@@ -50,6 +51,23 @@ _AT_ONCE: Final = 50
 """How many values are compared in the time of a step of the walk."""
 _A_NAME: Final = 10
 """The work of comparing a name with another one."""
+
+
+@cache
+def own_schema(file: str) -> dict[str, Any]:
+    """Read one of draguard's own schemas, and put its parts in the place of references to them."""
+    with open(file, encoding="utf-8") as opened:
+        schema: dict[str, Any] = json.load(opened)
+
+    def link(part: Any) -> None:
+        for key, each in part.items() if isinstance(part, dict) else enumerate(part):
+            if isinstance(each, dict) and "$ref" in each:
+                part[key] = schema["$defs"][each["$ref"].rpartition("/")[2]]
+            elif isinstance(each, dict | list):
+                link(each)
+
+    link(schema)
+    return schema
 
 
 class Fault(NamedTuple):

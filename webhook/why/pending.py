@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.allocation.demand import LIMIT
+from webhook.allocation.devices import Taint
 from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
@@ -55,55 +56,42 @@ from webhook.why import claims, drivers, started
 from webhook.why.containers import brief
 from webhook.why.scene import NAMED_MAX, About, Cause, Ref, Scene, about_taints, ref_of, refs_of, sorted_as
 
+_SORT_OF_STEP: Final = {
+    **dict.fromkeys(("seen", "ofClass", "selected"), "no-device"),
+    **dict.fromkeys(("free", "enough", "together"), "devices-in-use"),
+    "tolerated": "devices-tainted",
+    "constrained": "constraints",
+}
+"""The sorts of causes, by the step that leaves too few devices."""
 
-class _Asked:
-    """A request, with the nodes that come closest to meeting it: on all of them, the same step leaves too few devices.
+
+class _Asked(NamedTuple):
+    """A request.
 
     Args:
-        key: The request.
         groups: The groups of nodes, each with what is left of its devices for the request.
         written: The claim as the user wrote it; None for one that the scheduler makes for extended resources.
-        of: Its device class, and the extended resource that it stands for; empty if the user wrote it.
+        device_class: Its device class.
+        extended: The extended resource that it stands for; empty if the user wrote it.
     """
 
-    def __init__(
-        self, key: RequestKey, groups: Sequence[tuple[NodeGroup, JSONObject]], written: Ref | None, of: tuple[str, str]
-    ) -> None:
-        self.key, self.written = key, written
-        self.device_class, self.extended = of
-        self.every = [request for _, request in groups]
-        short = [(found, group, request) for group, request in groups if (found := rejections.shortfall_of(request))]
-        self.step = max((each.closeness for each, *_ in short), default=(0, 0))[1]
-        alike = [(group, request) for each, group, request in short if each.step == self.step]
-        self.alike = [request for _, request in alike]
-        self._counts = [len(group.nodes) for group, _ in alike]
-        self.wanted = max(map(rejections.wanted_of, self.every), default=1)
+    groups: Sequence[tuple[NodeGroup, JSONObject]]
+    written: Ref | None
+    device_class: str
+    extended: str
 
-    def total(self, step: str) -> int:
-        """Return the number of devices that a step leaves on all nodes."""
-        return sum(request[step] * count for request, count in zip(self.alike, self._counts, strict=True))
-
-    def most(self, step: str) -> int:
-        """Return the number of devices that a step leaves on the best node."""
-        return max((request[step] or 0 for request in self.alike), default=0)
-
-    def first(self, name: str) -> str:
-        """Return the first text of a name that is not empty, such as why devices are ruled out."""
-        return next((str(each[name]) for each in self.alike if each[name]), "")
+    @property
+    def name(self) -> str:
+        """Its name; that of an alternative comes after its request's."""
+        return str(self.groups[0][1]["request"])
 
     @property
     def who(self) -> str:
         """The request as the user wrote it, such as ``ResourceClaimTemplate gpu, request gpu``."""
         if self.written is None:
-            return str(self.every[0]["for"])
+            return str(self.groups[0][1]["for"])
         name = str(self.written) if self.written.kind == "ResourceClaim" else f"{self.written.kind} {self.written.name}"
-        return f"{name}, request {self.key[1]}"
-
-    @property
-    def what(self) -> str:
-        """The devices that it wants, such as ``device of class gpu with memory >= 80Gi``."""
-        wish = self.first("selecting")
-        return f"device of class {self.device_class}{wish and f' with {wish}'}"
+        return f"{name}, request {self.name}"
 
     @property
     def about(self) -> Sequence[About]:
@@ -118,14 +106,26 @@ class Lacks:
     Args:
         groups: How nodes refuse the pod for its devices, as the simulation explains it.
         own: The pods that the pod is scheduled together with.
+        where: The names of these nodes, if it is about no others.
     """
 
     def __init__(
-        self, scene: Scene, pod: JSONObject, needs: Needs, groups: Sequence[NodeGroup], own: frozenset[str]
+        self,
+        scene: Scene,
+        pod: JSONObject,
+        needs: Needs,
+        groups: Sequence[NodeGroup],
+        own: frozenset[str],
+        *,
+        where: Sequence[str] = (),
     ) -> None:
-        self._scene, self._pod, self._needs, self._groups, self._own = scene, pod, needs, groups, own
+        self._scene, self._pod, self._needs, self._groups = scene, pod, needs, groups
+        self._owner = scene.owner(pod)
+        if text(self._owner, "kind") == "DaemonSet":
+            where = [home_of(pod)]
+        self._who = f"{shortened(where)} {rejections.LACK[len(where) == 1]}" if where else "no node has"
         self._sources = scene.claim_sources(pod)
-        found = by_key((key_of(request), (group, request)) for group in groups for request in group.requests)
+        found = by_key((key_of(one), (group, _of_others(one, own))) for group in groups for one in group.requests)
         self._asked = {key: self._as_asked(key, several) for key, several in found.items()}
         self._whole = by_key((rejections.whole(key), key) for key in found)
         """The alternatives of each request; the request itself if it has none."""
@@ -135,121 +135,78 @@ class Lacks:
         class_name = next((each.class_name for each in requests_of(claim) if each.name == key[1]), "")
         extended, names = self._scene.cluster.extended, self._needs.demand.requests
         resource = "" if claim else next((each for each in names if is_extended(each) and extended.provides(each)), "")
-        return _Asked(
-            key, groups, self._sources.get(name), (class_name or extended.classes.get(resource, ""), resource)
-        )
+        return _Asked(groups, self._sources.get(name), class_name or extended.classes.get(resource, ""), resource)
 
     def causes(self) -> Iterator[Cause]:
         """Yield a cause for each request that no node can meet; if there is none, why all are not met together."""
-        unmet = [
-            [self._asked[key] for key in keys]
-            for keys in self._whole.values()
-            if all(rejections.shortfall_of(each) is not None for key in keys for each in self._asked[key].every)
-        ]
+        nowhere = rejections.nowhere(self._groups)
+        unmet = by_key((rejections.whole(key), self._asked[key]) for key in nowhere).values()
         if not unmet and self._groups:
             yield self._together()._replace(sort="constraints")
-        yield from self._of_requests(unmet)
-        classes = dict.fromkeys(each.device_class for alternatives in unmet for each in alternatives if each.step)
+        steps = {id(each): rejections.closest(each.groups)[0].step for several in unmet for each in several}
+        for alternatives in sorted(unmet, key=lambda several: min(steps[id(each)] for each in several)):
+            found = [self._of_request(each) for each in alternatives]
+            first, name = found[0], alternatives[0].name.partition("/")[0]
+            if len(found) > 1:
+                said = "; ".join(
+                    f"{asked.name.partition('/')[2]}: {each.text}"
+                    for asked, each in zip(alternatives, found, strict=True)
+                )
+                said = f"none of the alternatives (firstAvailable) of request {name} can be met: {said}"
+                first = Cause(said, [each.about for each in found], sort=first.sort)
+            yield first
+        classes = dict.fromkeys(each.device_class for several in unmet for each in several if steps[id(each)])
         for driver in dict.fromkeys(each for name in classes for each in drivers_of_class(self._scene, name)):
             yield from drivers.down(self._scene, driver)
 
-    def _of_requests(self, unmet: Sequence[Sequence[_Asked]]) -> Iterator[Cause]:
-        for alternatives in sorted(unmet, key=lambda each: min(one.step for one in each)):
-            found = [self._of_request(each) for each in alternatives]
-            if len(found) == 1:
-                yield found[0]
-                continue
-            names = [each.key[1].partition("/")[2] for each in alternatives]
-            said = "; ".join(f"{name}: {each.text}" for name, each in zip(names, found, strict=True))
-            whole = alternatives[0].key[1].partition("/")[0]
-            said = f"none of the alternatives (firstAvailable) of request {whole} can be met: {said}"
-            yield Cause(said, [each.about for each in found], sort=found[0].sort)
-
     def _of_request(self, asked: _Asked) -> Cause:
         """Say which step leaves too few devices for a request, and why."""
-        say, sort = self._OF_STEPS[STEPS[asked.step]]
-        found = say(self, asked)
-        return found if found.sort else found._replace(sort=sort)
-
-    def _not_of_class(self, asked: _Asked) -> Cause:
-        scene, name = self._scene, asked.device_class
-        if unused := [each for request in asked.alike for each in request["unused"]]:
-            driver, _, pool = unused[0]["pool"].partition("/")
-            count = unused[0]["devices"]
-            devices = "its only device is" if count == 1 else f"its {count} devices are"
-            return Cause(
-                f"pool {unused[0]['pool']} is {unused[0]['why']}, so that {devices} not used, and no other device is "
-                f"left for {asked.who}",
-                [Ref("Pool", pool), Ref("Driver", driver), asked.about],
-                (f"wait until driver {driver} has published the whole pool; see its log",),
-                sort="driver",
-            )
-        selected = drivers_of_class(scene, name)
-        for driver in selected:
-            if not drivers.publishes(scene, driver):
-                found = drivers.absent(scene, driver)
+        scene, (short, request) = self._scene, rejections.closest(asked.groups)
+        step, sort, helps, stage = STEPS[short.step], "", [], ""
+        said, about = f"{self._who} {rejections.lacking(asked.groups, asked.who, asked.device_class)}", list[About]()
+        selected = drivers_of_class(scene, asked.device_class) if step in rejections.UNSEEN else []
+        if step in rejections.UNSEEN:
+            if unused := [one for _, each in asked.groups for one in each["unused"]]:
+                driver, _, pool = unused[0]["pool"].partition("/")
+                about, sort = [Ref("Pool", pool), Ref("Driver", driver)], "driver"
+                helps = [drivers.until_whole(driver)]
+            elif absent := next((each for each in selected if not drivers.publishes(scene, each)), ""):
+                found = drivers.absent(scene, absent)
                 return found._replace(about=[found.about, asked.about], sort="driver")
-        if count := max(each["ofClass"] for each in asked.every):
-            devices = f"{asked.wanted} devices of class {name}"
-            return Cause(f"{asked.who} wants {devices} on one node: no node has more than {count}", asked.about)
-        hint = next(scene.rule("selects-nothing", scene.inventory.find("DeviceClass", name) or {}), "")
-        said = asked.first("because") or hint
-        about = [Ref("DeviceClass", name), asked.about, *(Ref("Driver", each) for each in selected)]
-        said = f"device of class {name} for {asked.who}{said and f': {brief(said)}'}"
-        if (own := scene.owner(self._pod)) and text(own, "kind") == "DaemonSet":
-            help_ = f"let {ref_of(own)} select only nodes with such devices"
-            return Cause(f"{home_of(self._pod)} has no {said}", about, (help_,))
-        return Cause(f"no node has a {said}", about)
-
-    def _not_selected(self, asked: _Asked) -> Cause:
-        wish, because = asked.first("selecting"), asked.first("because")
-        if most := asked.most("selected"):
-            devices = f"{asked.wanted} devices{wish and f' with {wish}'}"
-            return Cause(f"{asked.who} wants {devices} on one node: no node has more than {most}", asked.about)
-        claim = self._scene.cluster.claim(asked.key[0])
-        because = because or next(self._scene.rule("not-published", claim or {}), "")
-        selecting = f"has {wish}, as the selector of {asked.who} wants"
-        selecting = selecting if wish else f"matches the selector of {asked.who}"
-        total, of_class = self._counted(asked.total("ofClass")), f"of class {asked.device_class}"
-        said = (
-            f"the only one {of_class} does not match"
-            if total == "1"
-            else f"none {total and f'of {total} '}{of_class} matches"
-        )
-        return Cause(f"no device {selecting}: {said}{because and f', as {brief(because)}'}", asked.about)
-
-    def _counted(self, devices: int) -> str:
-        """Write the number of devices on all nodes; nothing where several nodes may reach the same."""
-        return str(devices) if all(each.node_name for each in self._scene.catalog.slices) else ""
-
-    # -- holders
-
-    def _holders(self, asked: _Asked) -> list[JSONObject]:
-        """Return the claims that hold devices which a request could use, without those of the pod's own group."""
-        held = {each["claim"]: each for request in asked.alike for each in request["heldBy"]}
-        return [each for each in held.values() if not (each["pods"] and self._own.issuperset(each["pods"]))]
-
-    def _not_free(self, asked: _Asked) -> Cause:
-        held = self._holders(asked)
-        names = [(name, each["claim"].partition("/")[0]) for each in held for name in each["pods"]]
-        pods = [pod for each in names if (pod := self._scene.inventory.find("Pod", *each)) is not None]
-        if own := self._of_update(held, pods):
-            return own
-        total, most = asked.total("selected"), asked.most("free")
-        mine = priority(self._pod, self._scene.inventory)
-        is_lower = bool(pods) and all(priority(each, self._scene.inventory) < mine for each in pods)
-        lower = "by pods of lower priority, " if is_lower else ""
-        why = "; the scheduler does not preempt pods for devices" if is_lower else ""
-        all_ = "the only one is" if total == 1 else " ".join(filter(None, ["all", self._counted(total), "are"]))
-        said = f"no {asked.what} is free for {asked.who}: {all_} held"
-        if most or self._own:
-            what = asked.what.replace("device", "devices", 1) if asked.wanted > 1 else asked.what
-            others = sum(each["devices"] for each in held)
-            theirs = f"{total - others} of {total} {'is its' if total - others == 1 else 'are its'} own, and {others}"
-            left = f"at most {most}, as {others} of {total}" if most else theirs
-            held_by = f"{'is' if others == 1 else 'are'} held"
-            said = f"no node has {asked.wanted} free {what} for {asked.who}: {left} {held_by}"
-        return Cause(f"{said} {lower}by {_named(held)}{why}", [_refs(held)[:6], asked.about])
+            elif self._owner and text(self._owner, "kind") == "DaemonSet":
+                helps = [f"let {ref_of(self._owner)} select only nodes with such devices"]
+        elif step == "tolerated":
+            taints = list(dict.fromkeys(taint for each in rejections.taints_of([request]) for taint in sorted(each)))
+            rules, places = scene.cluster.rules_of(taints), self._tainted(taints)
+            said += f"; {ref_of(rules[0])} sets it" if rules else ""
+            if places and (evicted := self._evicted()):
+                written, stage = " or ".join(map(str, taints[:NAMED_MAX])), "ended"
+                said = (
+                    f"the taint {written} of device {places[0]} evicted pod {evicted}, and keeps its successor "
+                    f"{name_of(self._pod)} pending: {said}"
+                )
+            names = [each.rpartition("/")[2] for each in places[:NAMED_MAX]]
+            about = [rules, *(Ref("Taint", each.key) for each in taints), *(Ref("Device", each) for each in names)]
+        held = request["heldBy"] if _SORT_OF_STEP[step] == "devices-in-use" else []
+        users = ((name, each["claim"].partition("/")[0]) for each in held for name in each["pods"])
+        pods = [pod for each in users if (pod := scene.inventory.find("Pod", *each)) is not None]
+        if step == "free":
+            if update := self._of_update(held, pods):
+                return update
+            mine = priority(self._pod, scene.inventory)
+            is_lower = bool(pods) and all(priority(each, scene.inventory) < mine for each in pods)
+            said += "; the scheduler does not preempt pods of lower priority for devices" if is_lower else ""
+        elif held:
+            capacity = request["lacking"]["name"] if request["lacking"] else ""
+            taken = [
+                f"claim {each['claim']}{rejections.used_by(each)} holds {self._taken(each, capacity)}"
+                for each in held[:NAMED_MAX]
+            ]
+            more = [f"{len(held) - NAMED_MAX} more hold some"] if held[NAMED_MAX:] else []
+            said += f"; {', '.join([*taken, *more])}"
+        sets = [Ref("CounterSet", each["counterSet"]) for each in request["counters"][:NAMED_MAX]]
+        about += [_refs(held)[:6], sets, asked.about, *(Ref("Driver", each) for each in selected)]
+        return Cause(said, about, tuple(helps), stage, sort=sort or _SORT_OF_STEP[step])
 
     def _of_update(self, held: Sequence[JSONObject], pods: Sequence[JSONObject]) -> Cause | None:
         """Say that a rolling update waits for the pods that it replaces; None if others hold devices, too."""
@@ -268,68 +225,20 @@ class Lacks:
             [deployment, pods[:NAMED_MAX], _refs(held)[:NAMED_MAX]],
             ("set maxUnavailable to 1, or strategy Recreate, so that an old pod ends first; or delete one",),
             names_pod=True,
+            sort="devices-in-use",
         )
 
-    # -- taints
-
-    def _not_tolerated(self, asked: _Asked) -> Cause:
-        taints = list(
-            dict.fromkeys(taint for several in rejections.taints_of(asked.alike) for taint in sorted(several))
-        )
-        rules = self._scene.cluster.rules_of(taints)
-        free = "" if asked.total("free") == asked.total("selected") else "free "
-        total, written = asked.total("free"), " or ".join(map(str, taints[:NAMED_MAX]))
-        tainted = total - asked.total("tolerated")
-        devices = f"{'all' if tainted == total else f'{tainted} of'} {total} {free}devices"
-        devices = f"the only {free}device" if total == 1 else devices
-        said = (
-            f"{devices} of class {asked.device_class} {'has' if tainted == 1 else 'have'} a taint that {asked.who} "
-            f"does not tolerate: {written}"
-        )
-        if rules:
-            said = (
-                f"{ref_of(rules[0])} taints {devices} of class {asked.device_class}: {written}, which {asked.who} "
-                "does not tolerate"
-            )
-        catalog = self._scene.cluster.allocator.catalog
-        devices_of = (device for each in catalog.slices for device in each.devices)
-        places = [str(each) for each in devices_of if any(one in taints for one in each.content.taints)]
-        if (evicted := self._evicted()) and places:
-            said = (
-                f"the taint {written} of device {places[0]} evicted pod {evicted}, and keeps its successor "
-                f"{name_of(self._pod)} pending: {said}"
-            )
-        names = [each.rpartition("/")[2] for each in places[:NAMED_MAX]]
-        about = [*(Ref("Taint", each.key) for each in taints), *(Ref("Device", each) for each in names)]
-        return Cause(said, [rules, about, asked.about], stage="ended" if evicted else "")
+    def _tainted(self, taints: Sequence[Taint]) -> list[str]:
+        """Return the devices that have one of some taints."""
+        slices = self._scene.cluster.allocator.catalog.slices
+        devices = (device for each in slices for device in each.devices)
+        return [str(each) for each in devices if any(one in taints for one in each.content.taints)]
 
     def _evicted(self) -> str:
         """Return the pod of the same workload that a device's taint has evicted; empty if there was none."""
-        owner = self._scene.owner(self._pod)
+        owner = self._owner
         gone = self._scene.of_gone(f"{name_of(owner)}-", namespace_of(self._pod)) if owner else ()
         return next((text(each.about, "name") for each in gone if each.reason == "DeviceTaintManagerEviction"), "")
-
-    # -- capacity, counters, constraints
-
-    def _not_enough(self, asked: _Asked) -> Cause:
-        request, because = asked.alike[0], asked.first("because")
-        capacity = request["lacking"]["name"] if request["lacking"] else ""
-        held, total = self._holders(asked), asked.total("tolerated")
-        which = "the only device" if total == 1 else f"none of {total} devices"
-        much = "too little" if total == 1 else "enough"
-        together = f" for {asked.wanted} together" if STEPS[asked.step] == "together" else ""
-        said = (
-            f"{which} of class {asked.device_class} has {much} {capacity or request['short']}"
-            f"{' left' * bool(held)}{together} for {asked.who}{because and f': {brief(because)}'}"
-        )
-        taken = [
-            f"claim {each['claim']}{rejections.used_by(each)} holds {self._taken(each, capacity)}"
-            for each in held[:NAMED_MAX]
-        ]
-        more = [f"{len(held) - NAMED_MAX} more hold some"] if held[NAMED_MAX:] else []
-        sets = [Ref("CounterSet", each["counterSet"]) for each in request["counters"][:NAMED_MAX]]
-        about = [_refs(held)[:6], sets, asked.about]
-        return Cause("; ".join(filter(None, [said, ", ".join([*taken, *more])])), about)
 
     def _taken(self, held: JSONObject, capacity: str) -> str:
         """Write which devices a claim has, with how much of their capacity."""
@@ -339,24 +248,6 @@ class Lacks:
             amount = amounts.get(capacity.rpartition("/")[2]) if capacity else None
             found.append(text(result, "device") + (f" ({capacity} {amount})" if amount else ""))
         return listed(found)
-
-    def _not_constrained(self, asked: _Asked) -> Cause:
-        constraint, because = asked.first("constraint"), asked.first("because")
-        return Cause(
-            f"{asked.who} wants {asked.wanted} devices with {constraint} (a constraint of the claim): no node has "
-            f"more than {asked.most('constrained')}{because and f', as {brief(because)}'}",
-            asked.about,
-        )
-
-    _OF_STEPS: Final = {
-        **dict.fromkeys(("seen", "ofClass"), (_not_of_class, "no-device")),
-        "selected": (_not_selected, "no-device"),
-        "free": (_not_free, "devices-in-use"),
-        "tolerated": (_not_tolerated, "devices-tainted"),
-        **dict.fromkeys(("enough", "together"), (_not_enough, "devices-in-use")),
-        "constrained": (_not_constrained, "constraints"),
-    }
-    """The statement about a request, and the sort of the cause, by the step that leaves too few devices."""
 
     # -- requests that could each be met alone
 
@@ -414,13 +305,10 @@ class Lacks:
         return places[0] if is_same and len(places[0]) < len(places) else []
 
 
-def _named(held: Sequence[JSONObject]) -> str:
-    """Write the claims that hold devices, with their pods."""
-    names = [f"{each['claim']}{rejections.used_by(each)}" for each in held[:NAMED_MAX]]
-    if rest := len(held) - len(names):
-        names.append(f"{rest} more")
-    *others, last = names or ["others"]
-    return f"claim{'s' * (len(held) > 1)} {', '.join(others)}{' and ' if others else ''}{last}"
+def _of_others(request: JSONObject, own: frozenset[str]) -> JSONObject:
+    """Return a request without the claims of the pod's own group among those that hold devices."""
+    others = [each for each in request["heldBy"] if not (each["pods"] and own.issuperset(each["pods"]))]
+    return {**request, "heldBy": others}
 
 
 def _refs(held: Sequence[JSONObject]) -> list[Ref]:
@@ -733,20 +621,20 @@ class _Pending:
             nodes = [self.scene.cluster.index[each] for each in names]
             closest = [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
             yield from sorted_as("node", self._kept_from(closest, verdicts, needs, has_devices=False))
-            found = list(Lacks(self.scene, self.pod, needs, groups, self._own).causes())
-            if any(each.unavailable for each in by_devices.values()):
-                there = shortened([self.scene.cluster.names[each] for each in alone])
-                found[:1] = [self._pinned(needs, there, each._replace(text=f"where {each.text}")) for each in found[:1]]
+            is_pinned = any(each.unavailable for each in by_devices.values())
+            there = [self.scene.cluster.names[each] for each in alone] if is_pinned else []
+            found = list(Lacks(self.scene, self.pod, needs, groups, self._own, where=there).causes())
+            if is_pinned:
+                found[:1] = [self._pinned(needs, shortened(there), each) for each in found[:1]]
             yield from found
 
     def _unusable(self, verdicts: Verdicts, round_: Round) -> Iterator[Cause]:
         """Say why the pod cannot have the devices of the nodes that refuse it for their devices only."""
         refusing = {node: each for node, each in verdicts.by_node.items() if each.by_devices}
-        where = shortened([self.scene.cluster.names[each] for each in refusing])
+        where = [self.scene.cluster.names[each] for each in refusing]
         groups = rejections.Explainer(self.scene.cluster).groups(refusing, round_)
-        for each in Lacks(self.scene, self.pod, round_.needs, groups, self._own).causes():
-            if each.sort in _UNUSABLE:
-                yield each._replace(text=f"on {where}, {each.text}")
+        lacks = Lacks(self.scene, self.pod, round_.needs, groups, self._own, where=where)
+        yield from (each for each in lacks.causes() if each.sort in _UNUSABLE)
 
     def _unprovided(self, needs: Needs) -> Iterator[Cause]:
         """Say which extended resources neither a node nor a class provides."""
@@ -822,7 +710,7 @@ class _Pending:
         nodes = [Ref("Node", each.name) for each in states[:NAMED_MAX]]
         what, about = self._refusal(refusal, states, needs)
         if any(map(allocation_of, needs.claims)):
-            return self._pinned(needs, names, Cause(f"and {names} {what}", [nodes, about]))
+            return self._pinned(needs, names, Cause(f"{names} {what}", [nodes, about]))
         return Cause(f"{names}{which} {what}", [about, nodes] if refusal.plugin == AFFINITY else [nodes, about])
 
     def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
@@ -830,7 +718,7 @@ class _Pending:
         claim = next(filter(allocation_of, needs.claims))
         others = {*rejections.holder(self.scene.cluster, full_name_of(claim), 0)["pods"]} - {name_of(self.pod)}
         helps = (_NOT_SHARED,) if others and self._source(claim).kind == "ResourceClaim" else ()
-        said = f"{ref_of(claim)} is allocated on {names}, {cause.text}"
+        said = f"{ref_of(claim)} is allocated on {names}, and {cause.text}"
         return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))
 
     def _wants_devices(self, needs: Needs) -> bool:

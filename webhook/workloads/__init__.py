@@ -20,7 +20,9 @@ from webhook.workloads.locations import (
     every_object,
     is_held,
     manifest,
+    released,
 )
+from webhook.workloads.nested import with_texts
 from webhook.workloads.projects import PODS
 
 Locations = dict[tuple[str, str], tuple[str, ...]]
@@ -38,6 +40,10 @@ def pods_in(obj: JSONObject, more: Locations | None = None) -> Iterator[Manifest
         more: Further paths, which replace those of :data:`LOCATIONS`. If an object has nothing there, its pods are
             guessed, as those of unknown kinds are.
     """
+    return with_texts(obj, partial(_pods_in, more=more))
+
+
+def _pods_in(obj: JSONObject, more: Locations | None) -> Iterator[ManifestIn]:
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
         return
@@ -226,7 +232,7 @@ def _holder(obj: JSONObject, steps: Steps) -> JSONObject:
         part = part[step]
         held = part if is_held(part) else held
     if held:
-        return held
+        return released(obj, held)
     path = RELEASED_IN.get((group_of(obj), text(obj, "kind")), ())
     namespace = text(obj, *path) or namespace_of(obj)
     return {**obj, "metadata": {**mapping(obj, "metadata"), "namespace": namespace}}

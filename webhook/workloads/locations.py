@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.objects import JSONObject
+from webhook.objects import JSONObject, group_of, mapping, text
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Path, Problem, Steps
 from webhook.records import NamedTuple
@@ -226,11 +226,12 @@ TEMPLATES: Final = CLUSTER_SCOPED | {
 
 
 RELEASED_IN: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("", "ConfigMap"): ("metadata", "namespace"),
     ("argoproj.io", "Application"): ("spec", "destination", "namespace"),
     ("argoproj.io", "ApplicationSet"): ("spec", "template", "spec", "destination", "namespace"),
     ("helm.toolkit.fluxcd.io", "HelmRelease"): ("spec", "targetNamespace"),
 }
-"""The fields with the namespace for which an object holds the values of a chart."""
+"""The fields with the namespace for which an object holds the values of a chart, or manifests without a namespace."""
 
 
 class ManifestIn(NamedTuple):
@@ -256,18 +257,31 @@ class ManifestIn(NamedTuple):
 
     def place(self, path: Iterable[str | int]) -> Path:
         """Return the path in the object of a path in the manifest."""
+        whole = self._whole(path)
+        return Path(whole[: self._length(whole)])
+
+    def _whole(self, path: Iterable[str | int]) -> Steps:
+        """Return the path of a place, as if texts had parts."""
         steps = tuple(path)
         for end in range(len(steps), -1, -1):
             if (there := self.places.get(steps[:end])) is not None:
-                return Path(there if there in self.texts else (*there, *steps[end:]))
-        return Path([*self.places.values()][-1])
+                return (*there, *steps[end:])
+        return [*self.places.values()][-1]
+
+    def _length(self, whole: Steps) -> int:
+        """Return how long a path is that ends at a text."""
+        ends = range(len(whole) + 1) if self.texts else ()
+        return next((end for end in ends if whole[:end] in self.texts), len(whole))
 
     def seen(self, problem: Problem) -> Problem:
         """Return a problem of the manifest as one of the object."""
         path, level = self.place(problem.path), problem.level if self.is_known else WARNING
         spelled = None if problem.spelled is None else self.place(problem.spelled)
-        if self.places.get(()) in self.texts:  # all of it is one text, in which paths are as they are
-            return problem._replace(level=level, path=path, spelled=spelled, fix=None)
+        home = [*self.places.values()][-1]
+        if (length := self._length(home)) < len(home) or home in self.texts:  # fixes are not made in a text
+            written = Path(self._whole(problem.path)[length:])
+            message, spelled = problem.message.replace(f'"{problem.path}"', f'"{written}"'), Path((*path, *written))
+            return problem._replace(level=level, path=path, spelled=spelled, message=message, fix=None)
         message = problem.message.replace(f'"{problem.path}"', f'"{path}"')
         hint = self._advice(problem.hint)
         return problem._replace(level=level, path=path, spelled=spelled, message=message, hint=hint)
@@ -300,6 +314,14 @@ def is_held(value: Any) -> bool:
     return (
         isinstance(value, dict) and {"apiVersion", "kind"} < value.keys() and bool({"metadata", "spec"} & value.keys())
     )
+
+
+def released(obj: JSONObject, held: JSONObject) -> JSONObject:
+    """Return a manifest that an object holds, in the namespace that the object states for it."""
+    namespace = text(obj, *RELEASED_IN.get((group_of(obj), text(obj, "kind")), ("",)))
+    if not namespace or text(held, "metadata", "namespace"):
+        return held
+    return {**held, "metadata": {**mapping(held, "metadata"), "namespace": namespace}}
 
 
 def every_object(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, JSONObject]]:

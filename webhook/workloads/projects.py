@@ -11,7 +11,8 @@ from webhook.api.versions import GROUP
 from webhook.documents import Document, parse
 from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, placed, text
 from webhook.problem import WARNING, Path, Problem, Steps, value_at
-from webhook.workloads.locations import ManifestIn, every_object, is_held, manifest
+from webhook.workloads.locations import ManifestIn, every_object, is_held, manifest, released
+from webhook.workloads.nested import HOLDERS, has_aliases, with_texts
 from webhook.workloads.runtimes import merge
 
 Container = tuple[Steps, JSONObject]
@@ -39,7 +40,7 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
     Claims are in the text ``podSpecPatch``, or since Argo Workflows 4.1 in ``resourceClaims``.
     """
     at = _spec_of_workflow(obj)
-    yield from (each for each in _applied(obj) if each.is_known)
+    yield from _applied(obj)
     spec = mapping(obj, *at)
     of_all = mapping(spec, "templateDefaults")
     claims_of_patch = cache(_claims_of_patch)
@@ -76,16 +77,14 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
 
 
 def _applied(obj: JSONObject) -> Iterator[ManifestIn]:
-    """Find the manifests that a workflow applies as texts, unless parameters change them; of workloads, the pods."""
+    """Find the pods of the manifests that a workflow applies, whose texts are read."""
     for steps, template in placed(obj, *_spec_of_workflow(obj), "templates"):
-        at, stated = (*steps, "resource", "manifest"), text(template, "resource", "manifest")
-        for each in parse(stated) if stated and "{{" not in stated and not _has_aliases(stated) else ():
-            if isinstance(each, Document) and is_held(each.data):
-                made, path = each.data, pod_template(each.data)
-                if path is not None:
-                    fields = mapping(made, *path).items()
-                    made = manifest(made, {name: field for name, field in fields if name not in {"apiVersion", "kind"}})
-                yield ManifestIn(made, {(): at}, path is not None, unsure=_STEPS, texts=frozenset({at}))
+        at = ("resource", "manifest")
+        for here, each in every_object(value_at(template, at), (*steps, *at)):
+            if is_held(each) and (path := pod_template(each)) is not None:
+                fields = mapping(each, *path).items()
+                made = manifest(each, {name: field for name, field in fields if name not in {"apiVersion", "kind"}})
+                yield ManifestIn(made, {("template",): (*here, *path), (): here}, unsure=_STEPS)
 
 
 _STEPS: Final = "its steps tell how often a template runs"
@@ -93,7 +92,7 @@ _STEPS: Final = "its steps tell how often a template runs"
 
 def _claims_of_patch(patch: str) -> JSONObject:
     """Return what a strategic merge patch says about claims; nothing if it has aliases, whose values may be huge."""
-    if _has_aliases(patch):
+    if has_aliases(patch):
         return {}
     read = next(parse(patch), None)
     wanted = read.data if isinstance(read, Document) else {}
@@ -104,13 +103,9 @@ def _claims_of_patch(patch: str) -> JSONObject:
     return {name: each for name, each in found.items() if each}
 
 
-def _has_aliases(text: str) -> bool:
-    return "&" in text and "*" in text
-
-
 def _is_open(pod: JSONObject, patches: Iterable[str]) -> bool:
     """Tell whether the claims of a pod are unknown: they come from parameters, or a patch with aliases."""
-    if any(("{{" in each or _has_aliases(each)) and "laims" in each for each in patches):
+    if any(("{{" in each or has_aliases(each)) and "laims" in each for each in patches):
         return True
     parts = every_object([pod["resourceClaims"], pod["containers"]])
     return any("{{" in each for _, value in parts for each in value.values() if isinstance(each, str))
@@ -264,13 +259,14 @@ _TRIED: Final = frozenset({"", "admission.k8s.io"})
 
 def claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
     """Find the objects of DRA in an object of another project: whole manifests, and templates in Grove's objects."""
-    if group_of(obj) in _TRIED:
-        return
+    is_tried = group_of(obj) in _TRIED and obj.get("kind") not in HOLDERS
+    return iter(()) if is_tried else with_texts(obj, _claims_in)
+
+
+def _claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
     for steps, each in every_object({name: each for name, each in obj.items() if name != "status"}):
         if steps and is_held(each) and group_of(each) == GROUP:
-            yield ManifestIn(each, {(): steps}, is_known=False)
-    if group_of(obj) == _ARGO:
-        yield from (each for each in _applied(obj) if group_of(each.manifest) == GROUP)
+            yield ManifestIn(released(obj, each), {(): steps}, is_known=False)
     yield from _created(obj) if group_of(obj) == _NIM else ()
     for steps, each in placed(obj, *_TEMPLATE, "resourceClaimTemplates") if group_of(obj) == "grove.io" else ():
         template = _template(obj, each.get("name"), each.get("templateSpec"))
@@ -321,9 +317,10 @@ def _train_job(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     trainer = ("spec", "trainer", "resourcesPerNode")
     if _items(obj, *trainer, "claims"):
         yield (*trainer, "claims"), "a TrainJob cannot add resource claims", _RUNTIME
-    for steps, value in every_object(mapping(obj, "spec").get("runtimePatches"), ("spec", "runtimePatches")):
-        if value.get("resourceClaims"):
-            yield (*steps, "resourceClaims"), "a TrainJob cannot add resource claims", _RUNTIME
+    for field in ("runtimePatches", "podTemplateOverrides"):  # the latter in earlier versions
+        for steps, value in every_object(mapping(obj, "spec").get(field), ("spec", field)):
+            if value.get("resourceClaims"):
+                yield (*steps, "resourceClaims"), "a TrainJob cannot add resource claims", _RUNTIME
 
 
 _RUNTIME: Final = "state them in the pod templates of its TrainingRuntime"

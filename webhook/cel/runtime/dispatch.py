@@ -15,7 +15,7 @@ from webhook.cel.functions import CostFunction
 from webhook.cel.runtime.meter import Meter, caught, count_built, count_bytes
 from webhook.cel.runtime.operators import OPERATORS, RECEIVERS, no_such_overload, refusal_of
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
-from webhook.cel.types.values import PLAIN_CLASSES, Optional, Value, from_key, python_type, type_of
+from webhook.cel.types.values import OWN_CLASSES, PLAIN_CLASSES, Optional, Value, from_key, python_type, type_of
 
 if TYPE_CHECKING:
     from webhook.cel.checker.declarations import Scope
@@ -124,7 +124,7 @@ class _Dispatcher:
                 planned = self.find(tuple(map(type, inside)), *inside)
                 return lambda *_: planned(*inside)
         found = self._chosen(arguments)
-        if PLAIN_CLASSES.issuperset(map(type, arguments)) and not self._looks_inside:
+        if PLAIN_CLASSES.union(OWN_CLASSES.values()).issuperset(map(type, arguments)) and not self._looks_inside:
             self.known[key] = found
         return found
 

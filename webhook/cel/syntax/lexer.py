@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import cache, partial
-from itertools import accumulate, compress
+from functools import partial
 from typing import Final
 
 from webhook.cel.errors import INVALID_LITERAL, UNRECOGNIZED, Issues
@@ -32,53 +31,31 @@ class Quoting(Enum):
     ALLOWED = "they are fields"
 
 
-_LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ESCAPE: Final = r"\\(?:[abfnrtv\"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})"
-_STRING: Final = (
-    rf'"""(?:{_ESCAPE}|[^\\])*?"""'
-    rf"|'''(?:{_ESCAPE}|[^\\])*?'''"
-    rf'|"(?:{_ESCAPE}|[^\\"\n\r])*"'
-    rf"|'(?:{_ESCAPE}|[^\\'\n\r])*'"
-    r"""|[rR](?:\"{3}(?:.|\n)*?\"{3}|'{3}(?:.|\n)*?'{3}|"[^"\n\r]*"|'[^'\n\r]*')"""
+_HALF_ESCAPE: Final = r"(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?)?"
+_LINE, _LINES, _BEGUN = (
+    rf"""(?P<{name}>{marks})(?:[^"'\\{breaks}]++|{_ESCAPE}|(?!(?P={name}))["'])*"""
+    for name, marks, breaks in (("one", "[\"']", r"\n\r"), ("three", "\"{3}|'{3}", ""), ("begun", "[\"']", r"\n\r"))
 )
+"""A string without the quotes at its end."""
 _PATTERNS: Final = {
     "SPACE": r"[\t \r\n\f]+|//[^\n]*",
-    "STRING": _STRING,
-    "BYTES": rf"[bB](?:{_STRING})",
+    "STRING": (
+        rf"[bB]?(?:{_LINES}(?P=three)|{_LINE}(?P=one)"
+        r"""|[rR](?:(?P<raw>\"{3}|'{3})(?:.|\n)*?(?P=raw)|"[^"\n\r]*"|'[^'\n\r]*'))"""
+    ),
     "NUM_FLOAT": r"[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)|\.[0-9]+(?:[eE][+-]?[0-9]+)?",
     "NUM_UINT": r"(?:0x[0-9a-fA-F]+|[0-9]+)[uU]",
     "NUM_INT": r"0x[0-9a-fA-F]+|[0-9]+",
     "IDENTIFIER": r"[A-Za-z_][A-Za-z0-9_]*",
     "ESC_IDENTIFIER": r"`[A-Za-z0-9_.\-/ ]+`",
     "MARK": r"&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}]",
+    # What the lexer reads before it gives up on a token, such as an unfinished string.
+    "WRONG": rf"(?=.|\n)(?:{_BEGUN}{_HALF_ESCAPE}|[&|=]|`[A-Za-z0-9_.\-/ ]*)?(?:.|\n)?",
 }
-# The most frequent tokens come first, recognized by their first characters: names that are not string prefixes, marks.
-_FREQUENT: Final = r"[AC-QS-Zac-qs-z_][A-Za-z0-9_]*|[\t \r\n\f]+|\.(?![0-9])|[()\[\]{},:?]"
-_USUAL: Final = (
-    r"""[bBrR](?![rR]?["'])[A-Za-z0-9_]*|"(?!"")[^"\\\n\r]*"|'(?!'')[^'\\\n\r]*'"""
-    r"|[0-9]+(?![eExuU])|&&|\|\||[=!<>]=|[-+*%<>!]"
-)
-_REST: Final = r"[\s\S]+"
-_USUAL_WORD: Final = re.compile(f"({_FREQUENT}|{_USUAL})|{_REST}")
-"""A token of most expressions: strings have neither prefixes nor escapes, and numbers are decimal integers.
-
-A text where no such token begins has an empty word. The patterns of all tokens take longer to compile than a manifest
-to judge.
-"""
-_KINDS: Final = {
-    **{word: word for word in ("&&", "||", "==", "!=", "<=", ">=", *"-+*/%<>!?:.,()[]{}")},
-    **{word: word for word in ("true", "false", "null", "in")},
-}
-_KINDS_BY_START: Final = {
-    **dict.fromkeys((*_LETTERS, "_"), "IDENTIFIER"),
-    **dict.fromkeys("0123456789", "NUM_INT"),
-    **dict.fromkeys("\"'", "STRING"),
-    **dict.fromkeys("\t \r\n\f", "SPACE"),
-}
-# The text that the lexer reads before it gives up on a token: an unfinished string, half an escape.
-_HALF_ESCAPE: Final = r"(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?)?"
-_BEGUN: Final = (rf'"(?:{_ESCAPE}|[^\\"\n\r])*{_HALF_ESCAPE}', rf"'(?:{_ESCAPE}|[^\\'\n\r])*{_HALF_ESCAPE}", r"[&|=]")
-_BEGUN_QUOTE: Final = r"`[A-Za-z0-9_.\-/ ]*"
+_TOKEN: Final = Pattern("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items()))
+_WORDS: Final = frozenset({"&&", "||", "==", "!=", "<=", ">=", *"-+*/%<>!?:.,()[]{}", "true", "false", "null", "in"})
+"""The tokens that are kinds of their own."""
 
 END: Final = "<EOF>"
 
@@ -92,7 +69,7 @@ class Tokens(NamedTuple):
     kinds: list[str]
     texts: list[str]
     offsets: list[int]
-    skipped: Sequence[tuple[int, int]] = ()
+    skipped: list[tuple[int, int]]
     """The parts of the text outside of tokens: their offsets, and those after them."""
 
 
@@ -102,58 +79,24 @@ def tokenize(text: str, issues: Issues, *, knows_quotes: bool = True) -> Tokens:
     Raises:
         StopParsingError: There are too many errors.
     """
-    if not knows_quotes and "`" in text:
-        return _tokenize_carefully(text, issues, knows_quotes=False)
-    words = _USUAL_WORD.findall(text)
-    if words and not words[-1]:
-        return _tokenize_carefully(text, issues, knows_quotes=knows_quotes)
-    kinds = [_KINDS.get(word) or _KINDS_BY_START[word[0]] for word in words]
-    offsets = [0, *accumulate(map(len, words))]
-    if "SPACE" in kinds:
-        is_token = [kind != "SPACE" for kind in kinds]
-        words = list(compress(words, is_token))
-        offsets = [*compress(offsets, is_token), len(text)]
-        kinds = list(compress(kinds, is_token))
-    kinds.append(END)
-    words.append(END)
-    return Tokens(kinds, words, offsets)
-
-
-@cache
-def _careful_patterns(*, knows_quotes: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The patterns for tokens with their kinds, and for dead ends; slow to compile, and seldom needed."""
-    token = "|".join(
-        f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items() if knows_quotes or kind != "ESC_IDENTIFIER"
-    )
-    begun = [*_BEGUN, _BEGUN_QUOTE] if knows_quotes else _BEGUN
-    return re.compile(token), re.compile(rf"(?:{'|'.join(begun)})?(?:.|\n)?")
-
-
-def _tokenize_carefully(text: str, issues: Issues, *, knows_quotes: bool) -> Tokens:
-    """Splits a text that has characters outside of tokens."""
-    token, dead_end = _careful_patterns(knows_quotes=knows_quotes)
-    skipped: list[tuple[int, int]] = []
-    tokens = Tokens([], [], [], skipped)
-    offset, end = 0, len(text)
-    while offset < end:
-        found = token.match(text, offset)
-        if found is None:
-            read = dead_end.match(text, offset)
-            wrong = read[0] if read else text[offset]
-            issues.report_syntax(offset, UNRECOGNIZED, wrong)
-            skipped.append((offset, offset + len(wrong)))
-            offset += len(wrong)
-            continue
-        word = found[0]
-        kind = found.lastgroup or ""
-        if kind != "SPACE":
-            tokens.kinds.append(_KINDS.get(word, kind))
+    tokens, offset = Tokens([], [], [], []), 0
+    while offset < len(text):
+        found = _TOKEN.match(text, offset)
+        word, kind = found[0], found.lastgroup
+        if word[0] == "`" and not knows_quotes:
+            word, kind = "`", "WRONG"
+        if kind == "WRONG":
+            issues.report_syntax(offset, UNRECOGNIZED, word)
+            tokens.skipped.append((offset, offset + len(word)))
+        elif kind != "SPACE":
+            is_bytes = kind == "STRING" and word[0] in "bB"
+            tokens.kinds.append(word if word in _WORDS else "BYTES" if is_bytes else kind)
             tokens.texts.append(word)
             tokens.offsets.append(offset)
-        offset = found.end()
+        offset += len(word)
     tokens.kinds.append(END)
     tokens.texts.append(END)
-    tokens.offsets.append(end)
+    tokens.offsets.append(offset)
     return tokens
 
 

@@ -227,7 +227,7 @@ def python_type(type_: Type) -> type | None:
     """The Python class of a type's values; None if there is none, or more than one."""
     if types.is_optional(type_):
         return Optional
-    return _CLASSES.get(type_.kind) or _OWN_CLASSES.get(type_)
+    return _CLASSES.get(type_.kind) or OWN_CLASSES.get(type_)
 
 
 def only_class(type_: Type, **about: object) -> Callable[[_Class], _Class]:
@@ -240,7 +240,7 @@ def only_class(type_: Type, **about: object) -> Callable[[_Class], _Class]:
     """
 
     def declare(cls: _Class) -> _Class:
-        _OWN_CLASSES[type_] = cls
+        OWN_CLASSES[type_] = cls
         for name, value in {"cel_type": type_, **about}.items():
             setattr(cls, name, value)
         return cls
@@ -248,7 +248,8 @@ def only_class(type_: Type, **about: object) -> Callable[[_Class], _Class]:
     return declare
 
 
-_OWN_CLASSES: Final[dict[Type, type]] = {}
+OWN_CLASSES: Final[dict[Type, type]] = {}
+"""The only classes of the values of libraries' types."""
 
 
 def are_comparable(first: Value, second: Value) -> bool:
@@ -261,7 +262,7 @@ def are_comparable(first: Value, second: Value) -> bool:
     takes = getattr(first, "cel_takes", None)
     if takes is not None:
         return bool(takes(second))
-    return cls is type(second) or cls not in _OWN_CLASSES.values()
+    return cls is type(second) or cls not in OWN_CLASSES.values()
 
 
 class DefaultingMap(dict["Value", "Value"]):

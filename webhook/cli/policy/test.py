@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress as passed_over
+from functools import partial
 from time import sleep
 from typing import Final, NoReturn
 
@@ -18,9 +19,8 @@ from webhook.check.target import kubernetes
 from webhook.cli.console import check_outputs, paths_of, show
 from webhook.documents import STDIN, STDIN_NAME, Document, Selection, Unreadable, find, read
 from webhook.documents.search import SUFFIXES, Trees
-from webhook.engine.suites import SuiteError, SuiteErrors, run_suite
+from webhook.engine.suites import SuiteError, run_suite
 from webhook.findings import Finding, found, guarded, readable
-from webhook.objects import JSONObject
 from webhook.policy.manifest.model import Given
 from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.coverage import Covered
@@ -65,77 +65,23 @@ def _state(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
     return found
 
 
-class _SuiteFiles:
-    """A suite in which the names of files are replaced by their content.
+def _read(directory: str, name: str, where: Path) -> list[Given]:
+    """Read the objects of a file, or of the files of a directory, that a suite in a directory names at a path.
 
     Raises:
-        SuiteError: A file cannot be read, or has the wrong content.
+        SuiteError: A file does not exist, or cannot be read.
     """
-
-    def __init__(self, suite: Document) -> None:
-        self._directory = os.path.dirname(suite.source)
-        self.data: JSONObject = dict(suite.data)
-        errors = SuiteErrors()
-        if isinstance(objects := self.data.get("objects"), dict):
-            self.data["objects"] = {**objects}
-            for name, file in objects.items():
-                with errors.collected():
-                    if isinstance(file, str):
-                        self.data["objects"][name] = self._object(file, Path(("objects", name)))
-        with errors.collected():
-            self.data |= self._context(self.data, Path())
-        if isinstance(cases := self.data.get("cases"), list):
-            self.data["cases"] = [*cases]
-            for index, case in enumerate(cases):
-                with errors.collected():
-                    if isinstance(case, dict):
-                        self.data["cases"][index] = {**case, **self._context(case, Path(("cases", index)))}
-        errors.expect_none()
-
-    def policies(self, beside: Sequence[Document]) -> list[Given]:
-        """Return the policies that the suite tests: the manifests that it names, or those beside it."""
-        named = self.data.get("policies")
-        if named is None:
-            return [Given(document.data, document) for document in beside]
-        if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
-            raise SuiteError(Path(("policies",)), "must be a list of files and directories")
-        errors, found = SuiteErrors(), list[Given]()
-        for index, name in enumerate(named):
-            with errors.collected():
-                found += (Given(each.data, each) for each in self._read(name, Path(("policies", index))))
-        errors.expect_none()
-        return found
-
-    def _object(self, name: str, where: Path) -> JSONObject:
-        found = list(self._read(name, where))
-        if len(found) != 1 or not isinstance(found[0].data, dict):
-            raise SuiteError(where, f"{name} holds {len(found)} objects: name a file with one")
-        return found[0].data
-
-    def _context(self, fields: JSONObject, where: Path) -> JSONObject:
-        context = fields.get("context")
-        if not isinstance(context, list):
-            return {}
-        found: list[Given] = []
-        for index, each in enumerate(context):
-            path = where / "context" / index
-            if isinstance(each, str):
-                found += (Given(document.data, document, path) for document in self._read(each, path))
-            else:
-                found.append(Given(each, place=path))
-        return {"context": found}
-
-    def _read(self, name: str, where: Path) -> Iterator[Document]:
-        if os.path.isabs(name):
-            raise SuiteError(where, f"{name}: give a name relative to the suite")
-        file = os.path.normpath(os.path.join(self._directory, name))
-        if not os.path.isfile(file) and not os.path.isdir(file):
-            raise SuiteError(where, f"file {file} does not exist")
-        for document in read([file]):
-            if isinstance(document, Unreadable):
-                place = f"{document.source}:{document.line}" if document.line else document.source
-                raise SuiteError(where, f"{place}: {document.message}")
-            yield document
+    if os.path.isabs(name):
+        raise SuiteError(where, f"{name}: give a name relative to the suite")
+    file, found = os.path.normpath(os.path.join(directory, name)), list[Given]()
+    if not os.path.isfile(file) and not os.path.isdir(file):
+        raise SuiteError(where, f"file {file} does not exist")
+    for document in read([file]):
+        if isinstance(document, Unreadable):
+            place = f"{document.source}:{document.line}" if document.line else document.source
+            raise SuiteError(where, f"{place}: {document.message}")
+        found.append(Given(document.data, document))
+    return found
 
 
 def run(arguments: Namespace) -> int:
@@ -228,10 +174,10 @@ def _ran(
     """Run a suite; None if it is malformed, or draguard itself failed, which is a finding."""
     with guarded(suite, findings):
         try:
-            files = _SuiteFiles(suite)
-            given = files.policies(directory.manifests)
-            minor = release(stated) if stated else None
-            result = run_suite(files.data, given, minor, is_wanted, lambda path: guarded(suite, findings, path))
+            beside = (Given(each.data, each) for each in directory.manifests)
+            minor, guard = release(stated) if stated else None, partial(guarded, suite, findings)
+            files = partial(_read, os.path.dirname(suite.source))
+            result = run_suite(suite.data, beside, minor, is_wanted, guard, read=files)
         except SuiteError as error:
             wrong = (error, *error.others)
             findings += (found(Problem(ERROR, "suite", "", each.path, each.text), suite) for each in wrong)
