@@ -14,7 +14,7 @@ from webhook.workloads.locations import ManifestIn, every_object, is_held
 
 HOLDERS: Final = frozenset({"ConfigMap", "Secret"})
 """The kinds of Kubernetes' own that hold texts for others."""
-_NOT_READ: Final = frozenset({"annotations", "status"})
+_NOT_READ: Final = frozenset({"annotations", "env", "status"})
 _PATCH: Final = "patch"
 """The field with a part of a manifest, in kustomizations and those of Flux."""
 _MARKS: Final = ("claims", "Claims", "deviceClass", f"{GROUP}/")
