@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Final, Protocol
 
 from webhook.cel.environment import Program
@@ -13,15 +13,13 @@ from webhook.cel.runtime.attributes import Chain
 from webhook.cel.runtime.constants import LARGE, Analysis
 from webhook.cel.runtime.generator import Generator, compiled
 from webhook.cel.runtime.meter import Meter
-from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
+from webhook.cel.runtime.writer import GIVE_UP, Operand
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.records import NamedTuple
 
 _VARIABLES: Final = "variables"
 _FUNCTION: Final = "def {0}(meter, left, mark, bindings):"
-_FIRST_ALONE: Final = frozenset({"_&&_", "_||_", "_?_:_", "_[_]", "_[?_]", "_?._", "or", "orValue"})
-"""Functions that need not evaluate the arguments after the first."""
 
 
 class Evaluate(Protocol):
@@ -145,28 +143,6 @@ class JointGenerator(Generator):
             return super()._twice(node, caught=caught)
         self._room -= weight
         return self.emit(node.original)
-
-    def _bind(self, node: ast.Comprehension) -> Operand:
-        if node.shape != "bind" or not self._is_needed(node.accumulator, node.result):
-            return super()._bind(node)
-        operand = self.emit(node.initial)
-        self._locals = {**self._locals, node.accumulator: lambda: operand}
-        return operand
-
-    def _is_needed(self, name: str, node: Expression) -> bool:
-        """Tell whether the evaluation of a node certainly reads a local variable."""
-        if self.constant_of(node) is not NOT_CONSTANT:
-            return False
-        match node:
-            case ast.Ident():
-                return node.resolved == name
-            case ast.Select():
-                return node.resolved is None and self._is_needed(name, node.operand)
-            case ast.Call():
-                certain = islice(node.children(), 1 if node.function in _FIRST_ALONE else None)
-                return any(self._is_needed(name, each) for each in certain)
-            case _:
-                return False
 
     def _start(self, node: Expression) -> Chain | None:
         if isinstance(node, ast.Select) and not node.test:
