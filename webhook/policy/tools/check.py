@@ -12,7 +12,7 @@ from typing import Any, Final
 from webhook.api.versions import DEFAULT
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.checker.cost import estimate_cost
-from webhook.cel.environment import Program
+from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cel.runtime.meter import Meter
@@ -40,7 +40,6 @@ from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.request import CONNECT, CREATE, UPDATE
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import RULES, load, named_versions
-from webhook.policy.manifest.expressions import ExpressionFailure
 from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, Given, Policy, ResourceRule, StatedExpression, policy_of
@@ -763,7 +762,7 @@ def _comments(policy: Policy) -> Iterator[Problem]:
                 yield warning("commented-out", stated.path, message, COMMENTED, start)
 
 
-def _reads(text: str, compiled: Program | ExpressionFailure) -> bool:
+def _reads(text: str, compiled: Program | Refusal) -> bool:
     """Tell whether a text is an expression that reads something of a request, or, even if wrong, joins texts."""
     if not isinstance(compiled, Program):
         return False
