@@ -121,31 +121,37 @@ def test_what_never_is_allocated_names_the_release() -> None:
 
 
 @each_row(
-    ("wanted", "help_"),
+    ("wanted", "lack"),
     ("memory: 60Gi", ""),
-    ("memory: 100Gi", "capacity memory: a device has 80Gi, 100Gi is wanted; "),
-    ("cores: 1", "capacity cores is not published: a device has memory; "),
+    ("memory: 100Gi", "enough memory for request gpu: capacity memory: a device has 80Gi, 100Gi is wanted"),
+    ("cores: 1", "enough capacity for request gpu: capacity cores is not published: a device has memory"),
 )
-def test_capacity_that_no_device_has_is_named_with_the_most_that_one_has(wanted: str, help_: str) -> None:
+def test_capacity_that_no_device_has_is_named_with_the_most_that_one_has(wanted: str, lack: str) -> None:
     devices = "".join(f"  - {{name: gpu-{size}, capacity: {{memory: {{value: {size}Gi}}}}}}\n" for size in (80, 40))
     template = f"{TEMPLATE}          capacity: {{requests: {{{wanted}}}}}\n"
     shown = said(template, SLICE.partition(DEVICES)[0] + devices, CLASS)
-    assert ('request "gpu" the capacity that it asks for' in shown) is bool(help_)
-    assert (f"help: {help_}judged as" in shown) is bool(help_)
-    assert ("gets a whole device" in shown) is not bool(help_)
+    message = f"requests[0].exactly.capacity: even if all devices are free, no node has a device with {lack}"
+    assert (message in shown) is bool(lack)
+    assert ("gets a whole device" in shown) is not bool(lack)
 
 
 @each_row(
-    ("devices", "fields", "help_"),
-    ("{name: a}, {name: b}", "", "help: 3 devices are wanted, and a node has at most 2; judged as"),
-    ("{name: a}, {name: b}", "allocationMode: All", "note: judged as"),
-    ("{name: a}, {name: b, allowMultipleAllocations: true}", "count: 2", "note: judged as"),
-    ("{name: a, taints: [{key: k, effect: NoSchedule}]}, {name: b}, {name: c}", "", "help: tolerate them"),
+    ("devices", "fields", "why"),
+    ("{name: a}, {name: b}", "", ": request gpu and request more want 3 devices, and 2 are left for them together\n"),
+    ("{name: a}, {name: b}", "allocationMode: All", ": request gpu and request more want 4 devices, and 2 are left"),
+    ("{name: a}, {name: b, allowMultipleAllocations: true}", "count: 2", "\n"),
+    (
+        "{name: a, taints: [{key: k, effect: NoSchedule}]}, {name: b}, {name: c}",
+        "",
+        "2 are left for them together; taint k:NoSchedule is not tolerated\n",
+    ),
 )
-def test_requests_that_want_too_many_devices_together(devices: str, fields: str, help_: str) -> None:
+def test_requests_that_want_too_many_devices_together(devices: str, fields: str, why: str) -> None:
     slices = f"{SLICE.partition('  devices:')[0]}  devices: [{devices}]\n"
     second = f"      - {{name: more, exactly: {{deviceClassName: gpu.example.com, {fields}}}}}\n"
-    assert f"\n{help_}" in said(f"{TEMPLATE}          count: 2\n{second}", slices, CLASS)
+    shown = said(f"{TEMPLATE}          count: 2\n{second}", slices, CLASS)
+    assert "requests: even if all devices are free, 1 node cannot meet all requests together" in shown
+    assert why in shown
 
 
 def test_an_allocated_claim_is_not_allocated_again() -> None:

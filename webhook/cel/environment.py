@@ -28,16 +28,10 @@ if TYPE_CHECKING:
             """Evaluates an expression."""
 
 
-class Program:
+class Program(Analysis):
     """An expression ready to be evaluated, any number of times and in several threads at once."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        self.analysis = analysis
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The names of the variables that the expression uses."""
-        return tuple(self.analysis.variables)
+    scope: Environment
 
     def prepare(self) -> None:
         """Compiles the expression now, not at the first evaluation."""
@@ -62,7 +56,7 @@ class Program:
         try:
             from webhook.cel.runtime.generator import Generator, compiled  # most are only checked
 
-            evaluate: Evaluate = compiled([self.analysis], lambda: Generator(self.analysis))
+            evaluate: Evaluate = compiled([self], lambda: Generator(self))
         except RecursionError:
             raise EvaluationError(TOO_DEEP) from None
         return evaluate
@@ -144,7 +138,7 @@ class Environment(Scope):
             ProgramError: A constant part of it always fails.
         """
         try:
-            return Program(Analysis(checked, self))
+            return Program(checked, self)
         except RecursionError:
             raise _too_deep(checked.text) from None
 

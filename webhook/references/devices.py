@@ -6,22 +6,21 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
-from typing import Final
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
-from webhook.allocation.devices import Content, amount
+from webhook.allocation.devices import Content
+from webhook.allocation.explain import STEPS
 from webhook.budget import current
 from webhook.cel.types.values import type_of
-from webhook.deviceselectors.fleet import EVERYWHERE, ContentGroup, Fleet, lacking
+from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, lacking
 from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads
-from webhook.formats.quantities import parse_quantity
-from webhook.grouping import by_key
 from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
-from webhook.inventory.claims import ClaimRequest, allocation_of
+from webhook.inventory.claims import POD, ClaimRequest, Consumer, Use, allocation_of
 from webhook.inventory.resources import path_of, requests
-from webhook.objects import JSONObject, at, items, mapping, text
-from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
+from webhook.objects import JSONObject, items, mapping, text
+from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps
 from webhook.references.rules import (
     SELECTING,
     Context,
@@ -43,6 +42,9 @@ from webhook.references.selecting import (
     wrong_holder_hint,
 )
 from webhook.spelling import nearest
+
+if TYPE_CHECKING:
+    from webhook.simulation.cluster import Cluster
 
 
 @rule_of_selectors(beside_devices=True)
@@ -292,74 +294,43 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     path = devices_path(claim)
     devices = mapping(claim, *path)
     nodes = _nodes_for_each(claim, context) if items(devices, "requests") else None
-    if nodes is None or _fits([devices], context, nodes) is not False:
+    if context.free is None or nodes is None or _fits([devices], context, nodes) is not False:
         return
-    for less, steps, message, hint in _without(claim, context):
-        if _fits([less], context, nodes):
-            yield _never((*path, *steps), message, context, hint)
-            return
-    asked = items(devices, "requests")
-    whose = "all requests together" if len(asked) > 1 else f'request "{text(asked[0], "name")}"'
-    message = f"no node has the devices of {whose}, even if all of them are free"
-    hint = _too_many(claim, context) or _unusable(claim, context) or _drawn(devices, context, nodes)
-    yield _never((*path, "requests"), message, context, hint)
+    said, found = _unmet(claim, context.requests(claim), context.free, nodes or range(len(context.free.nodes)))
+    yield _never(found, f"even if all devices are free, {said}", context)
+
+
+def _unmet(
+    claim: JSONObject, requests: Sequence[ClaimRequest], free: Cluster, nodes: Sequence[int]
+) -> tuple[str, Steps]:
+    """Say what nodes lack for a claim, and where it asks for that."""
+    from webhook.simulation.cluster import Demand, untolerated  # few claims are never allocated
+    from webhook.simulation.rejections import Explainer, cause, closest, nowhere, taints_of
+    from webhook.simulation.scheduler import Needs, Round
+
+    path = devices_path(claim)
+    devices = mapping(claim, *path)
+    taken = free.inventory.take(_claim(devices)) or {}
+    round_ = Round(free, Needs({}, Demand.of({}), (Use("", taken, Consumer(POD, "", "")),)))
+    current().spend(_NODE * len(nodes[:_NODES_MOST]))
+    groups = Explainer(free).groups({node: round_.filter_devices(node) for node in nodes[:_NODES_MOST]}, round_)
+    steps: Steps = (*path, "requests")
+    step, taints = "", taints_of(each for group in groups for each in group.requests)
+    for (_, name), asked in islice(nowhere(groups).items(), 1):
+        step, wanted = STEPS[closest(asked)[0].step], next(each for each in requests if each.name == name)
+        if step == "constrained":
+            field, *others = map(field_of, items(devices, "constraints"))
+            steps = (*path, "constraints", *(() if others else (0, field)))
+        elif step == "enough" and wanted.capacity:
+            steps = (*wanted.path, "capacity")
+    tainted = f"; {untolerated(taints)}" if taints and step != "tolerated" else ""
+    return f"{cause(groups)}{tainted}", steps
 
 
 def _never(path: Steps, message: str, context: Context, hint: str = "") -> Problem:
     """Make a finding of the allocator, which names its release: `draguard simulate` may take another one."""
     release = Remark(f"judged as Kubernetes 1.{context.release}")
     return finding(path, message, f"{hint}; {release}" if hint else release, "NeverAllocated")
-
-
-def _too_many(claim: JSONObject, context: Context) -> str:
-    """Say how many devices the requests want together, if no node has so many; empty if one has, or if unclear."""
-    total, found = 0, dict[int, ContentGroup]()
-    for request in context.requests(claim):
-        is_special = request.is_for_all or "/" in request.name or "adminAccess" in request.content
-        answer = None if is_special else sorted_out(request, context)
-        if answer is None:
-            return ""
-        total += request.wanted
-        found |= {each.index: ContentGroup(each, (each,), 1) for group in answer.taken for each in group.contents}
-    if context.fleet is None or any(each.content.is_shared for each in found.values()):
-        return ""
-    most, _ = context.fleet.most_on_a_node(list(found.values()))
-    return f"{total} devices are wanted, and a node has at most {most}" if total > most else ""
-
-
-def _drawn(devices: JSONObject, context: Context, nodes: Sequence[JSONObject]) -> str:
-    """Say for how many devices of a request the counters of a node suffice; empty if counters are not the reason."""
-    if context.free is None:
-        return ""
-    attempt = context.free.allocator.attempt([Inventory().take(_claim(devices)) or {}])
-    found = []
-    for node in nodes[:_NODES_MOST]:
-        current().spend(_NODE)
-        funnels = attempt.explain(node)
-        if all(each.is_met for each in funnels):
-            return ""
-        found += [(each.together, each.request) for each in funnels if each.together]
-    if not found:
-        return ""
-    most, request = max(found)
-    return f'at most {most.devices} together for request "{request}": {most.text}'
-
-
-def _unusable(claim: JSONObject, context: Context) -> str:
-    """Say why the scheduler does not use some pools of the nodes that have enough devices for a claim."""
-    fleet, free = context.fleet, context.free
-    if fleet is None or free is None:
-        return ""
-    answers = ((request, sorted_out(request, context)) for request in context.requests(claim))
-    numbers = by_key(
-        (request.whole, (request.wanted, fleet.by_node(answer.taken))) for request, answer in answers if answer
-    )
-    wrong = set[str]()
-    for each in free.nodes[:_NODES_MOST]:
-        enough = (any(least <= of[each.name] + of[EVERYWHERE] for least, of in many) for many in numbers.values())
-        if all(enough):
-            wrong.update(f"pool {pool.pool} is {pool.why}" for pool in free.allocator.view(each.node).unused)
-    return listed(sorted(wrong))
 
 
 @rule(*CLAIMS, level=NOTE, beside_devices=True)
@@ -474,8 +445,8 @@ def _extended(pod: JSONObject, context: Context) -> JSONObject:
     return mapping(context.extended.claim_for(pod, wanted), "spec", "devices") if wanted else {}
 
 
-def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject] | None:
-    """Return the nodes that have devices for each request; None if a request has none, as other rules report that."""
+def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[int] | None:
+    """Return the places of the nodes that have devices for each request; None if a request has none: others tell."""
     fleet, free = context.fleet, context.free
     found: set[str] | None = None
     for request in context.requests(claim):
@@ -489,56 +460,15 @@ def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject]
             found = found if EVERYWHERE in names else names if found is None else found & names
     if free is None:
         return None
-    tried = free.names if found is None else sorted(found & free.index.keys())
-    return [free.nodes[free.index[name]].node for name in tried]
+    return range(len(free.nodes)) if found is None else [free.index[each] for each in sorted(found & free.index.keys())]
 
 
 _CONTENTS_MOST: Final = 100
 """For how many different devices the nodes are looked up."""
 
 
-def _lack(request: ClaimRequest, context: Context) -> str:
-    """Name the capacity of which no device has enough for a request, and the most that one has."""
-    answer = sorted_out(request, context)
-    if context.fleet is None or answer is None:
-        return ""
-    contents = [content for group in answer.taken for content in group.contents][:_CONTENTS_MOST]
-    lacks = [context.fleet.lack(request.capacity, each) for each in contents]
-    known = {amount(parse_quantity(each.left)) if each.left else -1: each.text for each in lacks if each}
-    return known[max(known)] if known else ""
-
-
-def _without(claim: JSONObject, context: Context) -> Iterator[tuple[JSONObject, Steps, str, str]]:
-    """Yield smaller claims, each without one part, with its path, and message and hint if that could be allocated."""
-    path = devices_path(claim)
-    devices = mapping(claim, *path)
-    constraints = items(devices, "constraints")
-    for index, constraint in enumerate(constraints):
-        less = deepcopy(devices)
-        del less["constraints"][index]
-        field = field_of(constraint)
-        message = f"no node has devices for all requests that meet the constraint {field}: {text(constraint, field)}"
-        yield less, ("constraints", index, field), message, ""
-    if len(constraints) > 1:
-        named = listed(f"{field_of(each)}: {text(each, field_of(each))}" for each in constraints)
-        message = f"no node has devices for all requests that meet the constraints together: {named}"
-        yield {**devices, "constraints": []}, ("constraints",), message, ""
-    for request in context.requests(claim):
-        if request.path[-1] == "exactly" and at(request.content, "capacity"):
-            here, less = request.path[len(path) :], deepcopy(devices)
-            del value_at(less, here)["capacity"]
-            message = f'no device gives request "{request.name}" the capacity that it asks for'
-            yield less, (*here, "capacity"), message, _lack(request, context)
-    tolerant = deepcopy(devices)
-    for request in context.requests(claim):
-        value_at(tolerant, request.path[len(path) :])["tolerations"] = [{"operator": "Exists"}]
-    message = "the devices that fit have taints that the requests do not tolerate"
-    hint = "tolerate them, or wait until they are removed: they are set in ResourceSlices and DeviceTaintRules"
-    yield tolerant, ("requests",), message, hint
-
-
-def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONObject] | None = None) -> bool | None:
-    """Tell whether a node could allocate claims; None if unknown, or too much work."""
+def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[int] | None = None) -> bool | None:
+    """Tell whether one of all nodes, or of some, could allocate claims; None if unknown, or too much work."""
     free = context.free
     if free is None or not free.nodes:
         return None
@@ -547,11 +477,11 @@ def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONOb
     except MalformedError:
         return None
     attempt = free.allocator.attempt(made)
-    for asked, node in enumerate([each.node for each in free.nodes] if nodes is None else nodes):
+    for asked, node in enumerate(range(len(free.nodes)) if nodes is None else nodes):
         if asked == _NODES_MOST:
             return None
         current().spend(_NODE)
-        result = attempt.on(node)
+        result = attempt.on(free.nodes[node].node)
         if result.is_found:
             return None if result.timed_out else True
         if result.scope == "abort" or result.timed_out:

@@ -674,25 +674,28 @@ def _of_devices(groups: Sequence[NodeGroup], *, is_all: bool) -> list[str]:
     """State the devices that nodes lack: for a request that no node can meet, otherwise for each group of nodes."""
     if not groups:
         return []
-    lacks = [unmet(group.requests) for group in groups]
-    common = set.intersection(*map(set, lacks))
-    if common:
-        keys = [key for each in groups[0].requests if (key := key_of(each)) in common]
-        alternatives = [key for key in keys if whole(key) == whole(keys[0])][:_PHRASES_MAX]
-        asked = by_key((key_of(each), (group, each)) for group in groups for each in group.requests)
-        texts = [lacking(asked[key]) for key in alternatives]
+    if found := nowhere(groups):
+        alternatives = [each for key, each in found.items() if whole(key) == whole(next(iter(found)))]
+        texts = [lacking(each) for each in alternatives[:_PHRASES_MAX]]
         if is_all:
             return [f"no node has {', nor '.join(texts)}"]
         count = sum(len(each.nodes) for each in groups)
         return [f"{_counted(count)} {LACK[count == 1]} {', and '.join(texts)}"]
     counts: Counter[tuple[tuple[str, str], str]] = Counter()
-    for group, short in zip(groups, lacks, strict=True):
-        alone = combined(group.requests)
+    for group in groups:
+        alone, short = combined(group.requests), unmet(group.requests)
         alike = f"{group.requests[0]['for']}: {alone}" if alone else "all requests together"
         said = ("cannot", "cannot"), ": ".join(filter(None, [f"meet {alike}", group.conflict]))
         missing = (_lacking(each, short[key]) for each in group.requests if (key := key_of(each)) in short)
         counts[next(((LACK, what) for what in missing), said)] += len(group.nodes)
     return [f"{_counted(count)} {verbs[count == 1]} {what}" for (verbs, what), count in counts.items()]
+
+
+def nowhere(groups: Sequence[NodeGroup]) -> dict[RequestKey, list[tuple[NodeGroup, JSONObject]]]:
+    """Return the requests that no node can meet, nor an alternative, with the nodes and the request as it is there."""
+    common = set.intersection(*(set(unmet(group.requests)) for group in groups)) if groups else set()
+    asked = by_key((key_of(each), (group, each)) for group in groups for each in group.requests)
+    return {key: several for key, several in asked.items() if key in common}
 
 
 def closest(asked: Iterable[tuple[NodeGroup, JSONObject]]) -> tuple[Shortfall, JSONObject]:

@@ -25,12 +25,13 @@ from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import NONE, Optional
 from webhook.objects import JSONObject, text
+from webhook.patch import equal
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, WARNING, Key, Path, Problem, duplicate, forbidden, invalid, quoted, required
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.structural.formats import read_duration
-from webhook.structural.schema import ABSENT, Correlated, Structural, equal
+from webhook.structural.schema import ABSENT, Correlated, Structural
 
 _RESERVED: Final = RESERVED | {*CONSTANTS, "in"}
 _PLAIN: Final = Pattern("[a-zA-Z_][a-zA-Z0-9_]*")
@@ -328,7 +329,7 @@ class _Walk(Evaluation):
         before = before if old is ABSENT else (value, old)
         if source.rules:
             self._evaluate(value, place._replace(before=before))
-        for each in source.alternatives("allOf"):
+        for each in source.alternatives["allOf"]:
             self.check(value, place._replace(source=each))
         if isinstance(value, list) and source.items and schema.items:
             earlier = Correlated(schema, old)

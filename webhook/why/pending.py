@@ -86,11 +86,6 @@ class _Asked(NamedTuple):
         return str(self.groups[0][1]["request"])
 
     @property
-    def is_unmet(self) -> bool:
-        """Whether no node can meet it."""
-        return all(rejections.shortfall_of(each) for _, each in self.groups)
-
-    @property
     def who(self) -> str:
         """The request as the user wrote it, such as ``ResourceClaimTemplate gpu, request gpu``."""
         if self.written is None:
@@ -144,8 +139,8 @@ class Lacks:
 
     def causes(self) -> Iterator[Cause]:
         """Yield a cause for each request that no node can meet; if there is none, why all are not met together."""
-        whole = ([self._asked[key] for key in keys] for keys in self._whole.values())
-        unmet = [alternatives for alternatives in whole if all(each.is_unmet for each in alternatives)]
+        nowhere = rejections.nowhere(self._groups)
+        unmet = by_key((rejections.whole(key), self._asked[key]) for key in nowhere).values()
         if not unmet and self._groups:
             yield self._together()._replace(sort="constraints")
         steps = {id(each): rejections.closest(each.groups)[0].step for several in unmet for each in several}
@@ -174,7 +169,7 @@ class Lacks:
             if unused := [one for _, each in asked.groups for one in each["unused"]]:
                 driver, _, pool = unused[0]["pool"].partition("/")
                 about, sort = [Ref("Pool", pool), Ref("Driver", driver)], "driver"
-                helps = [f"wait until driver {driver} has published the whole pool; see its log"]
+                helps = [drivers.until_whole(driver)]
             elif absent := next((each for each in selected if not drivers.publishes(scene, each)), ""):
                 found = drivers.absent(scene, absent)
                 return found._replace(about=[found.about, asked.about], sort="driver")

@@ -62,14 +62,14 @@ class CompiledSelector:
 
     def __init__(self, program: Program, *, has_limit: bool) -> None:
         self.program = program
-        self.root = program.analysis.checked.root
+        self.root = program.checked.root
         self._has_limit = has_limit
 
     @cached_property
     def max_cost(self) -> int | None:
         """Its estimated cost; None where the release has no limit. Computed on first use: the scheduler needs none."""
-        analysis = self.program.analysis
-        return estimate_cost(analysis.checked, analysis.scope, _size_of).high if self._has_limit else None
+        program = self.program
+        return estimate_cost(program.checked, program.scope, _size_of).high if self._has_limit else None
 
 
 _ENTRY: Final = 400

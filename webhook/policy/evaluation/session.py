@@ -100,7 +100,7 @@ class Variables:
         # Kept bindings would refer to the variables, which refer to them: a cycle for the garbage collector.
         bindings = {**self._bindings, "variables": self}
         try:
-            return expression.compiled.program.evaluate(bindings, meter=self._meter)
+            return expression.compiled.evaluate(bindings, meter=self._meter)
         except (EvaluationError, CostLimitExceededError) as error:
             return EvaluationError(_UNEVALUATED, name, str(error), _fault(error))
 
@@ -144,7 +144,7 @@ class Evaluation:
         check_deadline()
         meter = self._meter
         try:
-            value = compiled.program.evaluate(self._bindings, meter=meter)
+            value = compiled.evaluate(self._bindings, meter=meter)
             outcome = TRUE if value is True else EvaluationResult(value)
         except (EvaluationError, CostLimitExceededError) as error:
             text = f"expression '{expression.text}' resulted in error: {error}"

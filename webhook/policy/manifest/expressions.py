@@ -11,7 +11,6 @@ from typing import Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel.cache import Cache
-from webhook.cel.checker.declarations import Checked
 from webhook.cel.environment import Environment, Program
 from webhook.cel.errors import CompileError, ProgramError
 from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
@@ -42,19 +41,6 @@ class ExpressionScope(NamedTuple):
     variables: tuple[tuple[str, Type], ...] | None = None
 
 
-class CompiledExpression(NamedTuple):
-    """An expression that can be evaluated."""
-
-    program: Program
-    checked: Checked
-    environment: Environment
-
-    @property
-    def type(self) -> Type:
-        """The type of its value."""
-        return self.checked.type
-
-
 class ExpressionFailure(NamedTuple):
     """Why an expression cannot be evaluated; `internal` if the API server calls it an internal error."""
 
@@ -77,10 +63,10 @@ _MOST_KEPT: Final = 32 << 20
 _ENTRY: Final = 1000
 _BYTES_PER_UNIT: Final = 50
 """The measured bytes of an evaluated program for each unit of work that compiling it took."""
-_kept: Final[Cache[CompiledExpression | ExpressionFailure]] = Cache(_MOST_KEPT)
+_kept: Final[Cache[Program | ExpressionFailure]] = Cache(_MOST_KEPT)
 
 
-def compile_expression(text: str, scope: ExpressionScope, *wanted: Type) -> CompiledExpression | ExpressionFailure:
+def compile_expression(text: str, scope: ExpressionScope, *wanted: Type) -> Program | ExpressionFailure:
     """Compile an expression, or return it from the cache.
 
     Args:
@@ -100,7 +86,7 @@ def compile_expression(text: str, scope: ExpressionScope, *wanted: Type) -> Comp
     return found
 
 
-def _compile(text: str, scope: ExpressionScope, wanted: tuple[Type, ...]) -> CompiledExpression | ExpressionFailure:
+def _compile(text: str, scope: ExpressionScope, wanted: tuple[Type, ...]) -> Program | ExpressionFailure:
     environment = environment_of(scope)
     try:
         checked = environment.check(text)
@@ -111,7 +97,7 @@ def _compile(text: str, scope: ExpressionScope, wanted: tuple[Type, ...]) -> Com
             reason = f"must evaluate to {f'one of [{names}]' if len(wanted) > 1 else names}"
             text = f"{reason} but got {_go_name(checked.type)}" if scope.release >= TYPE_SHOWN else reason
             return ExpressionFailure(text, hint=hint_of_type(checked.type, wanted))
-        return CompiledExpression(environment.program(checked), checked, environment)
+        return environment.program(checked)
     except CompileError as error:
         from webhook.hints.policies import hint_of
 
@@ -167,25 +153,23 @@ class Compiler:
         self._plain = ExpressionScope(release, params)
         self._scope = ExpressionScope(release, params, patches=patches, variables=() if composed else None)
 
-    def _compile(
-        self, text: str, scope: ExpressionScope, wanted: tuple[Type, ...] = ()
-    ) -> CompiledExpression | ExpressionFailure:
+    def _compile(self, text: str, scope: ExpressionScope, wanted: tuple[Type, ...] = ()) -> Program | ExpressionFailure:
         with limited(self._budget):
             return compile_expression(text, scope, *wanted)
 
-    def compile(self, role: Role, text: str) -> CompiledExpression | ExpressionFailure:
+    def compile(self, role: Role, text: str) -> Program | ExpressionFailure:
         """Compile an expression."""
         scope = self._scope if role.is_composed else self._plain
         if not role.authorizer:
             scope = scope._replace(authorizer=False)
         return self._compile(text.strip(GO_SPACE) if role.is_stripped else text, scope, role.wanted)
 
-    def variable(self, name: str, text: str) -> CompiledExpression | ExpressionFailure:
+    def variable(self, name: str, text: str) -> Program | ExpressionFailure:
         """Compile a variable; later variables may use it."""
         # The API server does not let variables make objects or patches.
         scope = self._scope._replace(variables=self._scope.variables or ())
         compiled = self._compile(text, scope._replace(patches=False))
-        type_ = variable_type(compiled.type if isinstance(compiled, CompiledExpression) else None)
+        type_ = variable_type(compiled.checked.type if isinstance(compiled, Program) else None)
         declared = dict(scope.variables or ()) | {name: type_}
         self._scope = scope._replace(variables=tuple(declared.items()))
         return compiled
@@ -196,9 +180,7 @@ class Compiler:
         yield from complaints(self.compile(role, stated), path, shown, stated if role.is_stripped else "")
 
 
-def complaints(
-    result: CompiledExpression | ExpressionFailure, path: Path, text: str, stated: str = ""
-) -> Iterator[Problem]:
+def complaints(result: Program | ExpressionFailure, path: Path, text: str, stated: str = "") -> Iterator[Problem]:
     """Report an expression that cannot be evaluated, as the API server does.
 
     Args:
