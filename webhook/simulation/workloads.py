@@ -46,7 +46,7 @@ def stand_ins(obj: JSONObject, templates: Templates) -> tuple[list[JSONObject], 
     from webhook.workloads import pods_in  # most objects are of Kubernetes itself
     from webhook.workloads.nested import HOLDERS
 
-    if is_template(obj) or text(obj, "kind") in HOLDERS:
+    if is_template(obj) or obj.get("kind") in HOLDERS:
         return [], ()
     made = list(pods_in(templates.applied(obj)))
     workloads: list[JSONObject] = []
