@@ -17,6 +17,7 @@ from webhook.problem import Problem, value_at
 from webhook.simulation.workloads import stand_ins
 from webhook.workloads import pods_in
 from webhook.workloads.locations import LOCATIONS, PARTIAL, TEMPLATES, Place, every_object
+from webhook.workloads.projects import claims_in
 from webhook.workloads.runtimes import Templates
 
 CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
@@ -85,6 +86,13 @@ def test_a_train_job_is_told_where_to_state_claims() -> None:
 @each_row("obj", {}, {"apiVersion": 1, "kind": "JobSet"}, {"apiVersion": "ray.io/v1", "kind": "RayCluster"})
 def test_malformed_objects_have_no_pods(obj: dict[str, Any]) -> None:
     assert list(pods_in(obj)) == []
+
+
+@each_row("kind", [], ["ConfigMap"], {"a": 1}, 1, None)
+def test_an_object_whose_kind_is_no_text_has_no_claims_and_no_pods(kind: Any) -> None:
+    obj = {"kind": kind, "metadata": {"name": "a"}}
+    assert list(claims_in(obj)) == []
+    assert stand_ins(obj, Templates([]))[0] == []
 
 
 @each_row("value", 1, "a", [], [1], {}, {"spec": 1}, None)

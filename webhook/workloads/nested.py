@@ -12,7 +12,7 @@ from webhook.objects import JSONObject, items, texts
 from webhook.problem import Steps
 from webhook.workloads.locations import ManifestIn, every_object, is_held
 
-HOLDERS: Final = frozenset({"ConfigMap", "Secret"})
+HOLDERS: Final = ("ConfigMap", "Secret")
 """The kinds of Kubernetes' own that hold texts for others."""
 _NOT_READ: Final = frozenset({"annotations", "env", "status"})
 _PATCH: Final = "patch"
