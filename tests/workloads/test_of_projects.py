@@ -76,9 +76,10 @@ def test_paths_can_be_added() -> None:
 
 def test_a_train_job_is_told_where_to_state_claims() -> None:
     patch = around("trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec.template", {"spec": SPEC})
-    (problem,) = problems_of("trainer.kubeflow.org/v1alpha1", "TrainJob", {"spec": {"runtimePatches": [patch]}})
-    assert problem.field.endswith("template.spec.resourceClaims")
-    assert problem.hint == "state them in the pod templates of its TrainingRuntime"
+    for spec in ({"runtimePatches": [patch]}, {"podTemplateOverrides": [{"targetJobs": [], "spec": SPEC}]}):
+        (problem,) = problems_of("trainer.kubeflow.org/v1alpha1", "TrainJob", {"spec": spec})
+        assert problem.field.endswith("spec.resourceClaims")
+        assert problem.hint == "state them in the pod templates of its TrainingRuntime"
 
 
 @each_row("obj", {}, {"apiVersion": 1, "kind": "JobSet"}, {"apiVersion": "ray.io/v1", "kind": "RayCluster"})

@@ -317,9 +317,10 @@ def _train_job(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     trainer = ("spec", "trainer", "resourcesPerNode")
     if _items(obj, *trainer, "claims"):
         yield (*trainer, "claims"), "a TrainJob cannot add resource claims", _RUNTIME
-    for steps, value in every_object(mapping(obj, "spec").get("runtimePatches"), ("spec", "runtimePatches")):
-        if value.get("resourceClaims"):
-            yield (*steps, "resourceClaims"), "a TrainJob cannot add resource claims", _RUNTIME
+    for field in ("runtimePatches", "podTemplateOverrides"):  # the latter in earlier versions
+        for steps, value in every_object(mapping(obj, "spec").get(field), ("spec", field)):
+            if value.get("resourceClaims"):
+                yield (*steps, "resourceClaims"), "a TrainJob cannot add resource claims", _RUNTIME
 
 
 _RUNTIME: Final = "state them in the pod templates of its TrainingRuntime"
