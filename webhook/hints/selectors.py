@@ -395,17 +395,22 @@ _PATTERN: Final = re.compile(r"\^.|.*(?:\*|[^$]\$$)", re.DOTALL)
 AS_TEXT: Final = "{} is a pattern, and is compared letter by letter"
 
 
-def patterns_in(call: Call) -> Iterator[tuple[Expression, Literal, str]]:
-    """Yield the patterns that a call takes for plain texts, each after what it is compared with, and before a hint."""
-    sides: Sequence[tuple[Expression, Sequence[Expression]]] = ()
+def compared(call: Call) -> Iterator[tuple[Expression, Sequence[Expression]]]:
+    """Yield each side of a comparison for equality, and the values with which it is compared."""
     if call.function in {"_==_", "_!=_"}:
         left, right = call.arguments
-        sides = (left, [right]), (right, [left])
-    elif call.function == "@in":
-        item, of = call.arguments
-        sides = ((item, of.elements) if isinstance(of, ListExpression) else (of, [item]),)
+        yield from ((left, [right]), (right, [left]))
+    elif call.function == "@in" and isinstance(of := call.arguments[1], ListExpression):
+        yield call.arguments[0], of.elements
+
+
+def patterns_in(call: Call) -> Iterator[tuple[Expression, Literal, str]]:
+    """Yield the patterns that a call takes for plain texts, each after what it is compared with, and before a hint."""
+    sides = [*compared(call)]
+    if call.function == "@in":
+        sides.append((call.arguments[1], call.arguments[:1]))
     elif call.target and call.function in {"startsWith", "endsWith", "contains"}:
-        sides = ((call.target, call.arguments),)
+        sides.append((call.target, call.arguments))
     for side, texts in sides:
         for each in texts:
             if isinstance(each, Literal) and isinstance(each.value, str) and _PATTERN.match(each.value):

@@ -32,7 +32,7 @@ from webhook.escapes import GO_SPACE
 from webhook.formats import near_semver, semver
 from webhook.formats.quantities import decode_quantity, near_quantity, quantity
 from webhook.grouping import by_key
-from webhook.hints.selectors import AS_TEXT, COMMENTED, comments_in, patterns_in
+from webhook.hints.selectors import AS_TEXT, COMMENTED, comments_in, compared, patterns_in
 from webhook.objects import JSONObject, full_name_of
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.patch import steps_of
@@ -62,7 +62,6 @@ _LISTED: Final = 4
 """The most values that a warning lists."""
 _MOST_ALIKE: Final = 20
 """The most warnings of a rule about one expression: to locate thousands in a long one takes minutes."""
-_COMPARISONS: Final = frozenset({"_==_", "_!=_"})
 
 
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -158,20 +157,10 @@ def _resolved(field: str, aliases: Mapping[str, str]) -> str:
 
 def _compared(call: Call, aliases: Mapping[str, str]) -> Iterator[tuple[str, Literal]]:
     """Yield the fields that a call compares with texts, and these texts."""
-    for side, constants in _sides(call):
+    for side, constants in compared(call):
         if (field := _resolved(_field(side), aliases)) in _PARTS or field == _USER:
             texts = (each for each in constants if isinstance(each, Literal))
             yield from ((field, each) for each in texts if isinstance(each.value, str) and each.value)
-
-
-def _sides(call: Call) -> Iterator[tuple[Expression, Iterable[Expression]]]:
-    """Yield each side of a comparison, and the values with which it is compared."""
-    if call.function in _COMPARISONS:
-        left, right = call.arguments
-        yield left, [right]
-        yield right, [left]
-    elif call.function == "@in" and isinstance(call.arguments[1], ListExpression):
-        yield call.arguments[0], call.arguments[1].elements
 
 
 def _field(node: Expression) -> str:
@@ -715,7 +704,7 @@ def _unwritten_amounts(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find amounts of Kubernetes' own kinds that are compared with what the API server never writes."""
     is_own = all(map(kinds.has_group, {group for rule in policy.match.rules for group in rule.groups}))
     for stated, call in _calls(policy) if is_own else ():
-        for amount, constants in _sides(call):
+        for amount, constants in compared(call):
             around = (step := step_of(amount)) and step_of(step[0])
             if not around or around[1] not in _AMOUNTS or not _is_of_object(amount, stated):
                 continue
