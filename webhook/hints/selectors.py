@@ -404,20 +404,24 @@ def compared(call: Call) -> Iterator[tuple[Expression, Sequence[Expression]]]:
         yield call.arguments[0], of.elements
 
 
-def patterns_in(call: Call) -> Iterator[tuple[Expression, Literal, str]]:
-    """Yield the patterns that a call takes for plain texts, each after what it is compared with, and before a hint."""
+def compared_texts(call: Call) -> Iterator[tuple[Expression, Literal]]:
+    """Yield what a call compares with a text, as a whole or in part, and the text."""
     sides = [*compared(call)]
     if call.function == "@in":
         sides.append((call.arguments[1], call.arguments[:1]))
     elif call.target and call.function in {"startsWith", "endsWith", "contains"}:
         sides.append((call.target, call.arguments))
-    for side, texts in sides:
-        for each in texts:
-            if isinstance(each, Literal) and isinstance(each.value, str) and _PATTERN.match(each.value):
-                begins, bare, ends = each.value.startswith("*"), each.value.strip("*"), each.value.endswith("*")
-                function = "contains" if begins is ends else "endsWith" if begins else "startsWith"
-                is_plain = bare and not _PATTERN.match(bare) and not bare.endswith(".")
-                yield side, each, f'write .{function}("{bare}")' if is_plain else "only .matches() takes patterns"
+    for side, several in sides:
+        yield from ((side, each) for each in several if isinstance(each, Literal) and isinstance(each.value, str))
+
+
+def patterns_in(call: Call) -> Iterator[tuple[Expression, Literal, str]]:
+    """Yield the patterns that a call takes for plain texts, each after what it is compared with, and before a hint."""
+    for side, each in compared_texts(call):
+        if _PATTERN.match(each.value):
+            bare = each.value.removesuffix("*")
+            is_start = bare and not _PATTERN.match(bare) and not bare.endswith(".")
+            yield side, each, f'write .startsWith("{bare}")' if is_start else "only .matches() takes patterns"
 
 
 def _is_in_text(expression: str, at: int) -> bool:
