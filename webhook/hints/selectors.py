@@ -393,6 +393,7 @@ def comments_in(expression: str) -> list[int]:
 
 _PATTERN: Final = re.compile(r"\^.|.*(?:\*|[^$]\$$)", re.DOTALL)
 AS_TEXT: Final = "{} is a pattern, and is compared letter by letter"
+FOR_PATTERNS: Final = "only .matches() takes patterns; .startsWith() finds the beginning of a text"
 
 
 def compared(call: Call) -> Iterator[tuple[Expression, Sequence[Expression]]]:
@@ -415,13 +416,9 @@ def compared_texts(call: Call) -> Iterator[tuple[Expression, Literal]]:
         yield from ((side, each) for each in several if isinstance(each, Literal) and isinstance(each.value, str))
 
 
-def patterns_in(call: Call) -> Iterator[tuple[Expression, Literal, str]]:
-    """Yield the patterns that a call takes for plain texts, each after what it is compared with, and before a hint."""
-    for side, each in compared_texts(call):
-        if _PATTERN.match(each.value):
-            bare = each.value.removesuffix("*")
-            is_start = bare and not _PATTERN.match(bare) and not bare.endswith(".")
-            yield side, each, f'write .startsWith("{bare}")' if is_start else "only .matches() takes patterns"
+def patterns_in(call: Call) -> Iterator[tuple[Expression, Literal]]:
+    """Yield what a call compares with a pattern, which it takes for a plain text, and the pattern."""
+    return (each for each in compared_texts(call) if _PATTERN.match(each[1].value))
 
 
 def _is_in_text(expression: str, at: int) -> bool:

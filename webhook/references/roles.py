@@ -111,17 +111,13 @@ def _useless(each: JSONObject, path: Steps, kind: str) -> Iterator[Problem]:
 
 def _useless_verbs(each: JSONObject, path: Steps) -> Iterator[Problem]:
     """Find the verbs in a rule that have no effect."""
-    stated, known = texts(each, "verbs"), [*_VERBS, *sorted(_NEEDED["driver"])]
-    for place, verb in enumerate(stated):
+    known = [*_VERBS, *sorted(_NEEDED["driver"])]
+    for place, verb in enumerate(texts(each, "verbs")):
         near = nearest(verb, known)
         if verb not in known and (near or len(texts(each, "apiGroups")) == 1):
             hint = renamed(near) if near else f"verbs are {', '.join(_VERBS)}"
             message = f'there is no verb "{verb}", so that this has no effect'
             yield finding((*path, "verbs", place), message, hint, "Unknown")
-    for part, verbs in _NEEDED.items() if {*stated} <= {*known} else ():
-        if (resource := f"resourceclaims/{part}") in texts(each, "resources") and verbs.isdisjoint(stated):
-            message, needed = f"none of these verbs allows anything for {resource}", sorted(verbs - {_ANY})
-            yield finding((*path, "verbs"), message, f"its verbs are {', '.join(needed)}", "Unknown")
 
 
 def _no_drivers(each: JSONObject, path: Steps, context: Context) -> Iterator[Problem]:

@@ -37,7 +37,7 @@ from webhook.drivers import Devices, Profile
 from webhook.formats import near_semver
 from webhook.formats.quantities import near_quantity, quantity
 from webhook.hints.names import ask_first, in_expression, listed
-from webhook.hints.selectors import AS_TEXT, compared_texts, patterns_in
+from webhook.hints.selectors import AS_TEXT, FOR_PATTERNS, compared_texts, patterns_in
 from webhook.objects import JSONObject, text
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
@@ -501,9 +501,9 @@ def pattern_as_text(parts: Parts, _: Context) -> Iterator[Problem]:
     begin with ^ and end with $. For the beginning of a text there is startsWith(). In policies, names, users, groups
     and images are looked at.
     """
-    for side, literal, hint in (each for call in parts.nodes if isinstance(call, Call) for each in patterns_in(call)):
+    for side, literal in (each for call in parts.nodes if isinstance(call, Call) for each in patterns_in(call)):
         if depends_on_device(side):
-            yield finding((), AS_TEXT.format(f'"{literal.value}"'), hint, "NeverHolds", literal.offset)
+            yield finding((), AS_TEXT.format(f'"{literal.value}"'), FOR_PATTERNS, "NeverHolds", literal.offset)
 
 
 @_rule_of_expressions

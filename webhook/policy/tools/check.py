@@ -32,7 +32,7 @@ from webhook.escapes import GO_SPACE
 from webhook.formats import near_semver, semver
 from webhook.formats.quantities import decode_quantity, near_quantity, quantity
 from webhook.grouping import by_key
-from webhook.hints.selectors import AS_TEXT, COMMENTED, comments_in, compared, patterns_in
+from webhook.hints.selectors import AS_TEXT, COMMENTED, FOR_PATTERNS, comments_in, compared, patterns_in
 from webhook.objects import JSONObject, full_name_of
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.patch import steps_of
@@ -715,11 +715,11 @@ _NAME: Final = re.compile(r"[*^]?[\w:-]+[*$]?")
 def _patterns(policy: Policy) -> Iterator[Problem]:
     """Find names that are compared with patterns; what a loop reads may be a rule with a pattern, such as pods/*."""
     for stated, call in _calls(policy):
-        for side, literal, hint in patterns_in(call):
+        for side, literal in patterns_in(call):
             step = step_of(side)
             if (step and step[1] in _NAMED) or (isinstance(side, Ident) and _NAME.fullmatch(literal.value)):
                 message = AS_TEXT.format(quoted(literal.value))
-                yield warning("pattern-as-text", stated.path, message, hint, stated.start + literal.offset)
+                yield warning("pattern-as-text", stated.path, message, FOR_PATTERNS, stated.start + literal.offset)
 
 
 def _messages(policy: Policy) -> list[Problem]:
