@@ -486,10 +486,9 @@ def impossible_case(parts: Parts, _: Context) -> Iterator[Problem]:
     for side, literal in (each for call in parts.nodes if isinstance(call, Call) for each in compared_texts(call)):
         if not isinstance(side, Call) or side.function not in _CASES:
             continue
-        value = literal.value
-        if (meant := _CASES[side.function](value.encode()).decode()) != value:
-            message = f'"{value}" is never found in the result of {side.function}()'
-            advice = Advice(f'write "{meant}"', in_expression(parts.text, value, [meant], "").fix)
+        if (meant := _CASES[side.function](literal.value.encode()).decode()) != literal.value:
+            message = f'"{literal.value}" is never found in the result of {side.function}()'
+            advice = Advice(f'write "{meant}"', in_expression(parts.text, literal.value, [meant], "").fix)
             yield finding((), message, advice, "NeverHolds", literal.offset)
 
 

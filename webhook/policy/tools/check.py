@@ -709,17 +709,16 @@ def _is_of_object(field: Expression, stated: StatedExpression) -> bool:
 
 _NAMED: Final = frozenset({"groups", "image", "name", "namespace", "nodeName", "serviceAccountName", "username"})
 """The fields that hold names, which have no patterns."""
-_NAME: Final = re.compile(r"[*^]?[\w:-]+[*$]?")
 
 
 def _patterns(policy: Policy) -> Iterator[Problem]:
     """Find names that are compared with patterns; what a loop reads may be a rule with a pattern, such as pods/*."""
     for stated, call in _calls(policy):
         for side, literal in patterns_in(call):
-            step = step_of(side)
-            if (step and step[1] in _NAMED) or (isinstance(side, Ident) and _NAME.fullmatch(literal.value)):
-                message = AS_TEXT.format(quoted(literal.value))
-                yield warning("pattern-as-text", stated.path, message, FOR_PATTERNS, stated.start + literal.offset)
+            is_name = isinstance(side, Ident) and not re.search(r"[^\w:-]", literal.value.strip("*^$"))
+            if is_name or ((step := step_of(side)) and step[1] in _NAMED):
+                message, place = AS_TEXT.format(quoted(literal.value)), stated.start + literal.offset
+                yield warning("pattern-as-text", stated.path, message, FOR_PATTERNS, place)
 
 
 def _messages(policy: Policy) -> list[Problem]:
