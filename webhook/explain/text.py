@@ -309,9 +309,7 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool = Fa
     for title, content in islice(sections.items(), _BRIEF if is_brief else None):
         if content:
             lines += ["", f"{title}:", *content]
-    if is_brief:
-        lines += ["", f"`draguard explain {place}` shows more"]
-    return "\n".join(lines)
+    return "\n".join([*lines, *["", f"`draguard explain {place}` shows more"][: 2 * is_brief]])
 
 
 def of_rule(name: str, rule: ExplainedRule, *, is_brief: bool = False) -> str:

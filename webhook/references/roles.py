@@ -116,8 +116,7 @@ def _useless_verbs(each: JSONObject, path: Steps) -> Iterator[Problem]:
         near = nearest(verb, known)
         if verb not in known and (near or len(texts(each, "apiGroups")) == 1):
             hint = renamed(near) if near else f"verbs are {', '.join(_VERBS)}"
-            message = f'there is no verb "{verb}", so that this has no effect'
-            yield finding((*path, "verbs", place), message, hint, "Unknown")
+            yield finding((*path, "verbs", place), f'there is no verb "{verb}": it allows nothing', hint, "Unknown")
 
 
 def _no_drivers(each: JSONObject, path: Steps, context: Context) -> Iterator[Problem]:
