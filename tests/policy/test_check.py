@@ -89,6 +89,15 @@ def test_what_the_api_server_refuses_does_not_pass(expression: str, version: str
     ("object.metadata.labels.contains('a')", "'KEY' in MAP asks for a key"),
     ("object.metadata.finalizers.contains('a')", "VALUE in LIST asks for an item"),
     (
+        "authorizer.group('').resource('pods').name('a').verb('get').allowed()",
+        "the authorizer is asked by ….check('VERB').allowed()",
+    ),
+    (
+        "object.spec.containers.image != 'a'",
+        "a list has no fields: read one item by LIST[0], or ask for each by LIST.all(item, …) or exists",
+    ),
+    ("'a' in object.spec.containers", "the items of the list have fields: LIST.exists(item, item.FIELD == VALUE)"),
+    (
         "has(oldSelf)",
         "has(…) asks whether a field is there, as has(object.spec), 'key' in MAP whether a key is; objects may be null",
     ),

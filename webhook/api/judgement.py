@@ -232,8 +232,8 @@ def stored(
     stated = frozenset(feature_gates.items()) if feature_gates else None
     version, name = obj["apiVersion"], obj["kind"]
     struct, _ = _plan_submitted(version, name, release or kind.default, CREATE, stated, admin_namespace=None)
-    kept = _without(obj, (misfit for misfit in examined(struct, obj)[0] if misfit.rule == GATE_OFF))
-    drops_status = subresource != STATUS and any(warnings.status_dropped(struct, kept))
+    kept = _without(obj, (misfit for misfit in examined(struct.decoding, obj)[0] if misfit.rule == GATE_OFF))
+    drops_status = subresource != STATUS and STATUS in kept and any(warnings.status_dropped(struct, kept))
     return _less(kept, (STATUS,), {}) if drops_status else kept
 
 

@@ -166,9 +166,9 @@ class _Neighbours:
 
     def note(self, file: str, obj: JSONObject) -> None:
         """Add a manifest."""
-        directory, kind = file.rpartition("/")[0], str(obj.get("kind"))
+        directory, kind, known = file.rpartition("/")[0], str(obj.get("kind")), newest(obj)
         self._places[kind].add(file if kind == _CLASS else directory)
-        self._added.append((directory, kind, lambda inventory: inventory.hold(obj)))
+        self._added.append((directory, kind, lambda inventory: inventory.hold(known)))
 
     def note_name(self, file: str, kind: str, name: str, namespace: str, driver: str) -> None:
         """Add the name of an object that may be malformed, in a file."""

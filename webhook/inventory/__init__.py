@@ -32,7 +32,8 @@ from webhook.objects import (
 )
 from webhook.problem import BAD_REQUEST, ERROR, Problem
 from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
-from webhook.schema.decoding import apart, as_reported
+from webhook.schema.decoding import as_reported
+from webhook.schema.fields import examined
 
 DRA: Final = "resource.k8s.io"
 KUEUE: Final = "kueue.x-k8s.io"
@@ -138,8 +139,6 @@ class Inventory:
 
     def __init__(self, objects: Iterable[JSONObject] = ()) -> None:
         self._kinds: defaultdict[str, dict[tuple[str, str], JSONObject]] = defaultdict(dict)
-        self._older: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
-        """Objects still in an older version, since they have not been read yet."""
         self.definitions: list[JSONObject] = []
         """CustomResourceDefinitions, which only policies need."""
         self.unread: dict[tuple[str, str, str], str] = {}
@@ -153,7 +152,6 @@ class Inventory:
         """Return an independent inventory of the same objects."""
         made = Inventory()
         made._kinds.update((kind, {**known}) for kind, known in self._kinds.items())
-        made._older.update((kind, {*older}) for kind, older in self._older.items())
         made.definitions, made.unread, made.context = [*self.definitions], {**self.unread}, self.context
         return made
 
@@ -222,17 +220,8 @@ class Inventory:
         if not _has_newest(version, kind):
             self.note(kind, name, namespace)
             return False
-        self._kinds[kind][namespace, name] = obj
-        if version not in _NEWEST:
-            self._older[kind].add((namespace, name))
+        self._kinds[kind][namespace, name] = newest(obj)
         return True
-
-    def _convert(self, kind: str, keys: Iterable[tuple[str, str]]) -> None:
-        """Convert the objects that are still in an older version."""
-        known = self._kinds[kind]
-        for key in keys:
-            known[key] = newest(known[key])
-        self._older[kind].difference_update(keys)
 
     def put(self, obj: JSONObject) -> None:
         """Add an object that :meth:`take` has returned, a copy of one, or a noted one, without decoding it again."""
@@ -266,8 +255,6 @@ class Inventory:
 
     def all(self, kind: str) -> list[JSONObject]:
         """Return the objects of a kind, in the order in which they came."""
-        if older := self._older[kind]:
-            self._convert(kind, tuple(older))
         return list(self._kinds[kind].values())
 
     def names(self, kind: str) -> Collection[tuple[str, str]]:
@@ -285,10 +272,7 @@ class Inventory:
         Args:
             namespace: The namespace; empty for kinds without.
         """
-        key = namespace, name
-        if key in self._older[kind]:
-            self._convert(kind, [key])
-        return self._kinds[kind].get(key)
+        return self._kinds[kind].get((namespace, name))
 
     def referred(self, kind: str, name: str, uid: str, namespace: str, group: str = "") -> JSONObject | None:
         """Return the object that a reference means by its name and UID; None if it is gone, whatever has its name."""
@@ -448,7 +432,7 @@ def _refused_node(node: JSONObject) -> Problem | None:
         for part, counted in _COUNTED.items()
         if (each := node.get(part)) is not None
     }
-    misfits, problems = apart(_node().walk({"metadata": node["metadata"], **parts}))
+    misfits, problems = examined(_node(), {"metadata": node["metadata"], **parts})
     if misfits:
         return as_reported(misfits)[0].problem()
     return next((each for each in problems if each.level == ERROR and each.path[:1] == ("spec",)), None)

@@ -326,7 +326,8 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
     for path, each in placed(claim, *devices, "requests"):
         name, exactly = text(each, "name"), mapping(each, "exactly")
         found: list[tuple[str, Steps, JSONObject]] = [(name, ("exactly",), exactly)] if exactly else []
-        found += ((f"{name}/{text(one, 'name')}", steps, one) for steps, one in placed(each, "firstAvailable"))
+        if "firstAvailable" in each:
+            found += ((f"{name}/{text(one, 'name')}", steps, one) for steps, one in placed(each, "firstAvailable"))
         for full_name, steps, content in found:
             class_name = text(content, "deviceClassName")
             class_ = inventory.find("DeviceClass", class_name) if inventory else None

@@ -89,10 +89,11 @@ def _total(pod: JSONObject, of: Callable[[JSONObject], JSONObject]) -> dict[str,
             peak |= sidecars + Counter(own)
     if peak:
         total = (total + sidecars) | peak
-    for name, value in amounts(of(spec)).items():
+    for name, value in amounts(of(spec)).items() if "resources" in spec else ():
         if name in (CPU, "memory") or name.startswith("hugepages-"):
             total[name] = value
-    total.update(amounts(mapping(spec, "overhead")))
+    if "overhead" in spec:
+        total.update(amounts(mapping(spec, "overhead")))
     scalars = ("hugepages-", "attachable-volumes-")
     return {
         name: value

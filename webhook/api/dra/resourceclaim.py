@@ -348,7 +348,7 @@ def admin_access_of_template(template: View) -> Iterator[Problem]:
 
 
 def _admin_requests(view: View, spec: View) -> Iterator[Problem]:
-    for index, request in enumerate(spec.devices.requests):
+    for index, request in enumerate(() if view.target.admin_namespace else spec.devices.requests):
         if request.exactly.adminAccess:
             # The API server's path is that of a claim before `exactly`, also for templates.
             spelled = Path(("spec", "devices", "requests", index, Verbatim("adminAccess")))
@@ -360,7 +360,7 @@ def _admin_requests(view: View, spec: View) -> Iterator[Problem]:
 def admin_access_allocated(claim: View, old: View) -> Iterator[Problem]:
     """Admin access is allocated only in namespaces that are labelled for it."""
     before = old.status.allocation.devices.results
-    if any(result.adminAccess for result in before):
+    if claim.target.admin_namespace or any(result.adminAccess for result in before):
         return
     for result in claim.status.allocation.devices.results:
         if result.adminAccess:
@@ -369,8 +369,6 @@ def admin_access_allocated(claim: View, old: View) -> Iterator[Problem]:
 
 
 def _unlabelled(view: View, path: Path, spelled: Path | None) -> Iterator[Problem]:
-    if view.target.admin_namespace:
-        return
     detail = admin_refusal(view.release)
     problem = forbidden(path, detail)._replace(spelled=spelled)
     # The namespace is not part of the manifest: without it the result is unknown.

@@ -37,10 +37,11 @@ from webhook.objects import JSONObject, full_name_of
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.patch import steps_of
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
+from webhook.policy.evaluation.request import CONNECT, CREATE, UPDATE
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import RULES, load, named_versions
 from webhook.policy.manifest.expressions import CompiledExpression, ExpressionFailure
-from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
+from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, Given, Policy, ResourceRule, StatedExpression, policy_of
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
@@ -337,6 +338,12 @@ def _item(shape: Shape | None) -> Shape | None:
 # -- Finds resources and kinds that a policy names although the release lacks them, or the policy cannot change them
 
 
+_OPERATION_OF: Final = {
+    **dict.fromkeys((*OF_OBJECT, "scale"), UPDATE),
+    **dict.fromkeys(CONNECTED, CONNECT),
+    **dict.fromkeys(("binding", "eviction", "token"), CREATE),
+}
+"""The operation of all requests to a subresource."""
 _EXPERIMENTAL: Final = ".x-k8s.io"
 """The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
 
@@ -355,11 +362,10 @@ def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[
     is_closed = all(map(kinds.has_group, rule.groups))
     """Whether no CustomResourceDefinition elsewhere can add a resource."""
     groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
-    for position, (name, subresource) in enumerate(rule.resources):
+    if is_closed:
+        yield from _unknown_subresources(rule, path, groups)
+    for position, (name, _) in enumerate(rule.resources):
         at_name = path / "resources" / position
-        if is_closed and subresource not in {"", "*", *SUBRESOURCES}:
-            message = f"subresource {quoted(subresource)} does not exist in {groups}: the rule matches nothing"
-            yield warning("unknown-resource", at_name, message, did_you_mean(subresource, SUBRESOURCES, quotes='"'))
         if name == "*":
             continue
         found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
@@ -382,6 +388,18 @@ def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[
             where = "namespaced" if rule.scope == "Cluster" else "cluster-scoped"
             message = f"{name} are {where}: with scope {rule.scope} the rule matches none of them"
             yield warning("unknown-resource", path / "scope", message, "leave the scope out")
+
+
+def _unknown_subresources(rule: ResourceRule, path: Path, groups: str) -> Iterator[Problem]:
+    for position, (_, subresource) in enumerate(rule.resources):
+        if subresource not in {"", "*", *SUBRESOURCES}:
+            message = f"subresource {quoted(subresource)} does not exist in {groups}: the rule matches nothing"
+            hint = did_you_mean(subresource, SUBRESOURCES, quotes='"')
+            yield warning("unknown-resource", path / "resources" / position, message, hint)
+        only = _OPERATION_OF.get(subresource, "")
+        if only and rule.operations and rule.operations.isdisjoint({only, _ALL}):
+            message = f"requests to {subresource} have the operation {only}: the rule matches none of them"
+            yield warning("unknown-resource", path / "operations", message, f"add {only}")
 
 
 def _unknown_groups(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
