@@ -6,21 +6,21 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
-from webhook.allocation.devices import Content
-from webhook.allocation.explain import STEPS
+from webhook.allocation.devices import Content, amount
 from webhook.budget import current
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, lacking
 from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads
+from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS, MalformedError, devices_path
 from webhook.inventory.claims import POD, ClaimRequest, Consumer, Use, allocation_of
 from webhook.inventory.resources import path_of, requests
 from webhook.objects import JSONObject, items, mapping, namespace_of, text
-from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps
+from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
 from webhook.references.rules import (
     SELECTING,
     Context,
@@ -297,27 +297,57 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     nodes = _nodes_for_each(claim, context) if items(devices, "requests") else None
     if nodes is None or not (groups := _refused({"claim": devices}, context, nodes)):
         return
-    from webhook.simulation.cluster import untolerated  # few claims are never allocated
-    from webhook.simulation.rejections import cause, closest, nowhere, taints_of
+    from webhook.simulation.rejections import cause  # few claims are never allocated
 
-    steps: Steps = (*path, "requests")
-    step, taints = "", taints_of(each for group in groups for each in group.requests)
-    for (_, name), asked in islice(nowhere(groups).items(), 1):
-        step = STEPS[closest(asked)[0].step]
-        wanted = next(each for each in context.requests(claim) if each.name == name)
-        if step == "constrained":
-            field, *others = map(field_of, items(devices, "constraints"))
-            steps = (*path, "constraints", *(() if others else (0, field)))
-        elif step == "enough" and wanted.capacity:
-            steps = (*wanted.path, "capacity")
-    tainted = f"; {untolerated(taints)}" if taints and step != "tolerated" else ""
-    yield _never(steps, f"{cause(groups)}{tainted}", context)
+    less = (each for each in _without(claim, context) if not _refused({"claim": each[0]}, context, nodes))
+    _, steps, hint = next(less, ({}, ("requests",), ""))
+    yield _never((*path, *steps), cause(groups), context, hint)
 
 
-def _never(path: Steps, said: str, context: Context) -> Problem:
+def _never(path: Steps, said: str, context: Context, hint: str = "") -> Problem:
     """Make a finding of the allocator, which names its release: `draguard simulate` may take another one."""
     release = Remark(f"judged as Kubernetes 1.{context.release}")
-    return finding(path, f"even if all devices are free, {said}", release, "NeverAllocated")
+    message = f"even if all devices are free, {said}"
+    return finding(path, message, f"{hint}; {release}" if hint else release, "NeverAllocated")
+
+
+def _without(claim: JSONObject, context: Context) -> Iterator[tuple[JSONObject, Steps, str]]:
+    """Yield smaller claims, each without one part, with its path, and what it means if these could be allocated."""
+    path = devices_path(claim)
+    devices = mapping(claim, *path)
+    constraints = items(devices, "constraints")
+    named = [f"{field_of(each)}: {text(each, field_of(each))}" for each in constraints]
+    for index, each in enumerate(constraints):
+        others = [*constraints[:index], *constraints[index + 1 :]]
+        hint = f"without the constraint {named[index]}, a node has the devices"
+        yield {**devices, "constraints": others}, ("constraints", index, field_of(each)), hint
+    if constraints[1:]:
+        hint = f"without the constraints {' and '.join(named)}, a node has the devices"
+        yield {**devices, "constraints": []}, ("constraints",), hint
+    tolerant = deepcopy(devices)
+    for request in context.requests(claim):
+        here = request.path[len(path) :]
+        if request.capacity:
+            less = deepcopy(devices)
+            del value_at(less, here)["capacity"]
+            yield less, (*here, "capacity"), _lack(request, context)
+        value_at(tolerant, here)["tolerations"] = [{"operator": "Exists"}]
+    yield tolerant, ("requests",), _TAINTED
+
+
+_TAINTED: Final = (
+    "with all taints tolerated, a node has the devices: tolerate the taints, or wait until they are removed: they are "
+    "set in ResourceSlices and DeviceTaintRules"
+)
+
+
+def _lack(request: ClaimRequest, context: Context) -> str:
+    """Name the capacity of which no device has enough for a request, and the most that one has."""
+    contents = contents_of_class(request, context)[:_CONTENTS_MOST]
+    lacks = [context.fleet.lack(request.capacity, each) for each in contents if context.fleet]
+    known = {amount(parse_quantity(each.left)) if each.left else -1: each.text for each in lacks if each}
+    most = f": {known[max(known)]}" if known else ""
+    return f"without the capacity that request {request.name} asks for, a node has the devices{most}"
 
 
 @rule(*CLAIMS, level=NOTE, beside_devices=True)
