@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Final, TypeGuard
 
+from webhook.objects import plain
 from webhook.problem import Path
 
 _INSTEAD: Final = {
@@ -21,7 +22,6 @@ _INSTEAD: Final = {
 """The JSON counterpart of a Python type."""
 _SCALARS: Final = (str, int, float, type(None))
 _UNLIMITED: Final = frozenset({str, int, bool, type(None)})
-_PLAIN: Final = _UNLIMITED | {float, dict, list}
 
 
 def check_string(name: str, value: Any) -> None:
@@ -120,19 +120,16 @@ def as_json(name: str, obj: Any) -> Any:
 
     Raises:
         TypeError: A value or key has another type, or a number is not finite; the message says where, and what to pass
-            instead. Or a value of a subclass is beside values that are nested too deeply or have thousands of digits.
+            instead.
     """
     left: list[tuple[Any, Any]] = [((), obj)]  # the steps are linked: paths of deep values would take quadratic time
-    is_plain = True
     while left:
         path, value = left.pop()
-        is_plain = is_plain and type(value) in _PLAIN
         if isinstance(value, dict):
             for key in value:
                 if not isinstance(key, str):
                     place = _place(name, _path(path))
                     raise TypeError(f"{place} has the key {key!r}, but keys of JSON are strings: put it in quotes")
-                is_plain = is_plain and type(key) is str
             left += (((path, key), inner) for key, inner in value.items() if type(inner) not in _UNLIMITED)
         elif isinstance(value, list):
             left += (((path, index), inner) for index, inner in enumerate(value) if type(inner) not in _UNLIMITED)
@@ -142,14 +139,10 @@ def as_json(name: str, obj: Any) -> Any:
             found = type(value).__name__
             instead = _INSTEAD.get(found, "a dict, list, str, number, bool or None")
             raise TypeError(f"{_place(name, _path(path))} is of type {found}, which JSON does not have: give {instead}")
-    if is_plain:
-        return obj
-    import json  # most arguments are plain
-
     try:
-        return json.loads(json.dumps(obj))
-    except (RecursionError, ValueError) as error:
-        raise TypeError(f"{name} cannot be taken as JSON: {error}: give dicts, lists, str and numbers alone") from error
+        return plain(obj)
+    except RecursionError:  # nothing judges what is nested so deeply
+        return obj
 
 
 def _path(linked: Any) -> Path:

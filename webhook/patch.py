@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any, Final, NoReturn
 
+from webhook.budget import work
 from webhook.objects import JSONObject
 
 OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
@@ -149,7 +150,7 @@ class _Patcher:
         else:
             container, key = self._found(path, f"test operation does not apply: is missing path: {path}", "test")
             found = _guarded(f"error in test for path: '{path}'", lambda: _get(container, key))
-        if not _equal(found, wanted):
+        if not equal(found, wanted):
             raise TestFailedError(f"testing value {path} failed: test failed")
 
 
@@ -221,15 +222,15 @@ def _delete(container: Any, key: str) -> None:
         del container[key]
 
 
-def _equal(one: Any, other: Any) -> bool:
-    """Compare JSON values: true is not 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
+def equal(one: Any, other: Any) -> bool:
+    """Tell whether two JSON values are equal; true is not 1."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_equal(each, other[key]) for key, each in one.items())
+        work(1 + len(one))
+        return len(one) == len(other) and all(name in other and equal(each, other[name]) for name, each in one.items())
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return bool(one == other)
+        work(1 + len(one))
+        return len(one) == len(other) and all(map(equal, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def difference(before: Any, after: Any, path: Iterable[str | int] = ()) -> list[JSONObject]:

@@ -10,7 +10,6 @@ from tests.rows import each_row
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cel.environment import Program
 from webhook.cel.errors import CostLimitExceededError
-from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import INT, list_of
 
@@ -28,7 +27,7 @@ def for_seconds(seconds: float) -> AbstractContextManager[Budget]:
 
 def looping(text: str) -> Program:
     environment = FOLDING.extend(variables={"big": list_of(INT)})
-    return Program(Analysis(environment.check(text), environment))
+    return Program(environment.check(text), environment)
 
 
 @each_row("text", *LOOPS)

@@ -128,7 +128,7 @@ def test_a_variable_without_value_is_an_error() -> None:
         with pytest.raises(EvaluationError, match=r"^no such attribute\(s\): v$"):
             environment.compile(text).evaluate({})
     assert environment.compile("v || w").evaluate({"w": True}) is True
-    assert environment.compile("v || w").variables == ("v", "w")
+    assert list(environment.compile("v || w").variables) == ["v", "w"]
 
 
 def test_bindings_are_not_changed_may_be_beyond_doubles_and_only_some_are_keys() -> None:

@@ -10,9 +10,9 @@ import pytest
 from tests.policies import POLICY
 from tests.serving import look
 from webhook.admission import ReviewOptions
+from webhook.cel.environment import Program
 from webhook.cli.parser import make_parser
 from webhook.cli.serve import faults, reloaded_options
-from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.reloading import Reloaded
 from webhook.usage import UsageError
 
@@ -46,8 +46,8 @@ def test_policies_are_compiled_when_they_are_loaded(file: Path) -> None:
     assert policies is not None
     (hook,) = policies.validating
     for validation in hook.policy.validations:
-        assert isinstance(validation.expression.compiled, CompiledExpression)
-        assert "evaluate" in vars(validation.expression.compiled.program)
+        assert isinstance(validation.expression.compiled, Program)
+        assert "evaluate" in vars(validation.expression.compiled)
     assert hook.policy.validations
 
 

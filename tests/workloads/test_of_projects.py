@@ -76,9 +76,10 @@ def test_paths_can_be_added() -> None:
 
 def test_a_train_job_is_told_where_to_state_claims() -> None:
     patch = around("trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec.template", {"spec": SPEC})
-    (problem,) = problems_of("trainer.kubeflow.org/v1alpha1", "TrainJob", {"spec": {"runtimePatches": [patch]}})
-    assert problem.field.endswith("template.spec.resourceClaims")
-    assert problem.hint == "state them in the pod templates of its TrainingRuntime"
+    for spec in ({"runtimePatches": [patch]}, {"podTemplateOverrides": [{"targetJobs": [], "spec": SPEC}]}):
+        (problem,) = problems_of("trainer.kubeflow.org/v1alpha1", "TrainJob", {"spec": spec})
+        assert problem.field.endswith("spec.resourceClaims")
+        assert problem.hint == "state them in the pod templates of its TrainingRuntime"
 
 
 @each_row("obj", {}, {"apiVersion": 1, "kind": "JobSet"}, {"apiVersion": "ray.io/v1", "kind": "RayCluster"})
@@ -276,7 +277,8 @@ def test_many_groups_of_many_cliques_take_no_longer_than_both() -> None:
 
 def test_a_patch_of_a_workflow_is_read_once_for_all_its_templates() -> None:
     def steps_for(number: int) -> int:
-        patch = dump([{"containers": [{"name": f"c{each}", "image": "a"} for each in range(400)]}])
+        containers = [{"name": f"c{each}", "resources": {"claims": []}} for each in range(300)]
+        patch = dump([{"containers": containers}])
         templates = [{"name": f"t{each}", "container": {"image": "a"}} for each in range(number)]
         with counting() as steps:
             made = list(pods_in(user("argoproj.io Workflow", {"podSpecPatch": patch, "templates": templates})))

@@ -182,7 +182,7 @@ class Judge:
         version, kind = obj.get("apiVersion"), obj.get("kind")
         if (served := find(version, kind)) or not isinstance(version, str):
             return served
-        from webhook.workloads.nested import HOLDERS  # most objects are of Kubernetes itself
+        from webhook.workloads.nested import HOLDERS, patches_in  # most objects are of Kubernetes itself
 
         if "." not in version and kind not in HOLDERS:
             return None
@@ -192,6 +192,7 @@ class Judge:
 
         is_about_claims = (
             any(claims_in(obj))
+            or any(patches_in(obj))
             or any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self._pod_locations))
             or any(lost(obj))
             or any(used_by(obj))

@@ -184,9 +184,7 @@ class Parts:
     def source(self, node: Expression) -> str:
         """Return the text of a part of the expression, on one line."""
         start, end = self.places.get(node, (0, len(self.text)))
-        written = " ".join(self.text[start:end].split())
-        # The place of what a method is called on begins with the signs before it.
-        return written if isinstance(node, Call) and node.function == NOT else written.lstrip("! ")
+        return " ".join(self.text[start:end].split())
 
     def wanted(self) -> str:
         """Describe the selector in short, such as ``memory >= 80Gi``."""

@@ -175,9 +175,13 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
     The API server accepts the object, and refuses the pods later. A value that only looks like a pod gets a warning.
     """
     from webhook.workloads import pods_in  # most objects are of Kubernetes itself
+    from webhook.workloads.nested import patches_in
     from webhook.workloads.projects import claims_in, lost
 
     problems = list(lost(obj))
+    for part in patches_in(obj):
+        undecoded = (each for each in judged(part.manifest) if each.reason in NOT_DECODED)
+        problems += map(part.seen, (each for each in undecoded if not str(each.path[-1]).startswith("$")))  # $patch
     for part in claims_in(obj):
         # What a manifest in another object is called may be written beside it, or come from a controller.
         seen = map(part.seen, judged(part.manifest))

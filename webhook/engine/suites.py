@@ -68,6 +68,7 @@ from webhook.structural.keywords import Walk, own_schema
 CASES: Final = Path(("cases",))
 OBJECTS: Final = Path(("objects",))
 _SCHEMA: Final = os.path.join(os.path.dirname(__file__), "suite.schema.json")
+_OR_NAME: Final = "write an object, or the name of one of the suite's objects"
 
 
 class SuiteError(ValueError):
@@ -487,7 +488,8 @@ def _read(suite: object, beside: Iterable[Given | JSONObject], release: Release 
     for path, message, hint, *_ in Walk({}, is_own=True).check(own_schema(_SCHEMA), document, ()):
         if path != ("kubernetes",):  # whose own error says more
             found = of_cases.setdefault(path[1], []) if path[:1] == CASES and path[1:] else errors.found
-            found.append(SuiteError(Path(path), f"{message}; {hint}" if hint else message))
+            advice = hint or (_OR_NAME if path[2:] in {("object",), ("oldObject",)} else "")
+            found.append(SuiteError(Path(path), f"{message}; {advice}" if advice else message))
     errors.expect_none()
     minor, served, templates = release or DEFAULT, EVERY_VERSION, dict[str, JSONObject]()
     with errors.collected("kubernetes"):

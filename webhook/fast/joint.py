@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Final, Protocol
 
 from webhook.cel.environment import Program
@@ -13,15 +13,13 @@ from webhook.cel.runtime.attributes import Chain
 from webhook.cel.runtime.constants import LARGE, Analysis
 from webhook.cel.runtime.generator import Generator, compiled
 from webhook.cel.runtime.meter import Meter
-from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
+from webhook.cel.runtime.writer import GIVE_UP, Operand
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.records import NamedTuple
 
 _VARIABLES: Final = "variables"
 _FUNCTION: Final = "def {0}(meter, left, mark, bindings):"
-_FIRST_ALONE: Final = frozenset({"_&&_", "_||_", "_?_:_", "_[_]", "_[?_]", "_?._", "or", "orValue"})
-"""Functions that need not evaluate the arguments after the first."""
 
 
 class Evaluate(Protocol):
@@ -72,7 +70,7 @@ class Joint(NamedTuple):
             BudgetExceededError: Compiling is more work than the budget in force allows.
         """
         programs = chain(self.conditions, self.variables.values(), self.checks)
-        evaluate: Evaluate = compiled([each.analysis for each in programs], lambda: JointGenerator(self))
+        evaluate: Evaluate = compiled(programs, lambda: JointGenerator(self))
         return evaluate
 
 
@@ -80,9 +78,9 @@ class JointGenerator(Generator):
     """Writes the expressions of a `Joint`."""
 
     def __init__(self, joint: Joint) -> None:
-        super().__init__(next(chain(joint.conditions, joint.checks)).analysis, gives_up=True)
+        super().__init__(next(chain(joint.conditions, joint.checks)), gives_up=True)
         self._joint = joint
-        self._values = {name: each.analysis for name, each in joint.variables.items()}
+        self._values = joint.variables
         self._cells = self.name()
         """The values of the variables so far."""
         self._lazy.add(self._cells)
@@ -98,14 +96,14 @@ class JointGenerator(Generator):
             self.line(f"{self._cells} = [PENDING] * {len(self._values)}")
         false: list[str] = []
         for left, condition in enumerate(self._joint.conditions, 1 - len(self._joint.conditions)):
-            held = self.truth(self._whole(condition.analysis))
+            held = self.truth(self._whole(condition))
             false.append(f"{held.text} is False")
             if -left <= self._joint.skipped:
                 self.settle()
                 self.line(f"if {' or '.join(false)}: return left, mark, False")
                 false = []
         for check in self._joint.checks:
-            self.line(f"if {self._whole(check.analysis).text} is not True: {GIVE_UP}")
+            self.line(f"if {self._whole(check).text} is not True: {GIVE_UP}")
         self.settle()
         bound = [f"\t{name} = bindings[{self.given(variable)}]" for variable, name in self.variables.items()]
         name = "evaluate"
@@ -145,28 +143,6 @@ class JointGenerator(Generator):
             return super()._twice(node, caught=caught)
         self._room -= weight
         return self.emit(node.original)
-
-    def _bind(self, node: ast.Comprehension) -> Operand:
-        if node.shape != "bind" or not self._is_needed(node.accumulator, node.result):
-            return super()._bind(node)
-        operand = self.emit(node.initial)
-        self._locals = {**self._locals, node.accumulator: lambda: operand}
-        return operand
-
-    def _is_needed(self, name: str, node: Expression) -> bool:
-        """Tell whether the evaluation of a node certainly reads a local variable."""
-        if self.constant_of(node) is not NOT_CONSTANT:
-            return False
-        match node:
-            case ast.Ident():
-                return node.resolved == name
-            case ast.Select():
-                return node.resolved is None and self._is_needed(name, node.operand)
-            case ast.Call():
-                certain = islice(node.children(), 1 if node.function in _FIRST_ALONE else None)
-                return any(self._is_needed(name, each) for each in certain)
-            case _:
-                return False
 
     def _start(self, node: Expression) -> Chain | None:
         if isinstance(node, ast.Select) and not node.test:

@@ -21,7 +21,6 @@ from webhook.objects import JSONObject, text
 from webhook.policy.evaluation.policyset import Hook, Matched, PolicySet, keep
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.session import STEP, Session, own_value, place_value
-from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.model import MUTATING, StatedExpression
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def quick_of(hook: Hook) -> Quick | None:
 
 def _compiled(expressions: Iterable[StatedExpression]) -> list[Program] | None:
     compiled = [each.compiled for each in expressions]
-    programs = [each.program for each in compiled if isinstance(each, CompiledExpression)]
+    programs = [each for each in compiled if isinstance(each, Program)]
     return programs if len(programs) == len(compiled) else None
 
 

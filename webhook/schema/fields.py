@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
-from importlib import import_module
 from itertools import accumulate, count, islice
 from math import inf
 from operator import itemgetter
@@ -1497,13 +1496,13 @@ class Nested(Field):
     """A struct.
 
     Args:
-        type_: The struct's class; or ``MODULE:CLASS`` of one that is not judged, whose module is loaded on first use.
+        type_: The struct's class; or a function that returns one that is not judged, which is made on first use.
         required_detail: The API server's message if it is missing.
     """
 
     required_detail: str = ""
 
-    def __init__(self, type_: type[Struct] | str, doc: str = "", **stated: Any) -> None:
+    def __init__(self, type_: type[Struct] | Callable[[], type[Struct]], doc: str = "", **stated: Any) -> None:
         super().__init__(doc, **stated)
         self._type = type_
 
@@ -1515,11 +1514,7 @@ class Nested(Field):
     @cached_property
     def type(self) -> type[Struct]:
         """The struct's class."""
-        if not isinstance(self._type, str):
-            return self._type
-        module, _, name = self._type.partition(":")
-        found: type[Struct] = getattr(import_module(module), name)
-        return found
+        return self._type if isinstance(self._type, type) else self._type()
 
     def states(self, problem: Problem) -> bool:
         """Tell whether a rule at the struct can find a problem: that it changes, or how many of its fields are set."""

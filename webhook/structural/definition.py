@@ -177,7 +177,7 @@ def _pruned(
             continue
         if schema is not None and (schema.is_embedded or is_resource) and name in META_FIELDS:
             kept[name] = _pruned(each, field, path / name, None)
-        elif schema is not None and (name in schema.properties or schema.takes_any_field):
+        elif field is not None or (schema is not None and schema.stated.get("additionalProperties") is not None):
             kept[name] = _pruned(each, field, path / name, unknown)
         elif is_kept or unknown is None:
             kept[name] = each

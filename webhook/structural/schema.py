@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from webhook.budget import work
 from webhook.later import cached_property
 from webhook.objects import JSONObject, items, mapping, number, text, texts
 from webhook.release import Release
@@ -72,11 +71,6 @@ class Structural:
         stated = self.stated.get(name)
         return type(self)(stated) if isinstance(stated, dict) else None
 
-    @property
-    def takes_any_field(self) -> bool:
-        """Whether it says something of fields without a name (``additionalProperties``)."""
-        return self.stated.get("additionalProperties") is not None
-
     @cached_property
     def list_map_keys(self) -> Sequence[str]:
         """The fields that tell the items of a list apart, if it is one of ``x-kubernetes-list-type: map``."""
@@ -87,12 +81,9 @@ class Structural:
         """The validation rules in CEL (``x-kubernetes-validations``)."""
         return items(self.stated, "x-kubernetes-validations")
 
-    def alternatives(self, name: str) -> Sequence[Structural]:
-        """Return the schemas of ``allOf``, ``anyOf`` or ``oneOf``."""
-        return self._alternatives[name]
-
     @cached_property
-    def _alternatives(self) -> Mapping[str, Sequence[Structural]]:
+    def alternatives(self) -> Mapping[str, Sequence[Structural]]:
+        """The schemas of ``allOf``, ``anyOf`` and ``oneOf``."""
         return {name: [*map(type(self), items(self.stated, name))] for name in ("allOf", "anyOf", "oneOf")}
 
     @cached_property
@@ -103,7 +94,7 @@ class Structural:
     @cached_property
     def has_rules(self) -> bool:
         """Whether there are validation rules anywhere in it."""
-        parts = (self.items, self.values, *self.properties.values(), *self.alternatives("allOf"))
+        parts = (self.items, self.values, *self.properties.values(), *self.alternatives["allOf"])
         return bool(self.rules) or any(each.has_rules for each in parts if each)
 
     @cached_property
@@ -127,17 +118,6 @@ class Structural:
 
 ABSENT: Final = object()
 """The earlier value where there is none; None is null."""
-
-
-def equal(one: Any, other: Any) -> bool:
-    """Tell whether two JSON values are equal; true is not 1."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        work(1 + len(one))
-        return len(one) == len(other) and all(name in other and equal(each, other[name]) for name, each in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        work(1 + len(one))
-        return len(one) == len(other) and all(map(equal, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def key_of(value: Any) -> str:

@@ -16,6 +16,7 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.regex.re2 import compile_pattern
 from webhook.cel.runtime.conversions import double_to_string
 from webhook.objects import texts
+from webhook.patch import equal
 from webhook.problem import (
     ERROR,
     Key,
@@ -34,7 +35,7 @@ from webhook.problem import (
 from webhook.release import Release
 from webhook.structural.formats import has_format
 from webhook.structural.rules import check_rules
-from webhook.structural.schema import ABSENT, Correlated, Structural, equal, key_of
+from webhook.structural.schema import ABSENT, Correlated, Structural, key_of
 
 NO_PATH: Final = Path(("<nil>",))
 """How the API server spells the path of errors that name none."""
@@ -257,16 +258,16 @@ class _Checked:
         """Check a value by the schemas that a schema combines (``schema_props.go``)."""
         self.count += 1
         schema, place = self.schema, quoted(str(self.path))
-        if choices := schema.alternatives("anyOf"):
+        if choices := schema.alternatives["anyOf"]:
             self._check_any(choices, place)
-        if tried := [*map(self._by, schema.alternatives("oneOf"))]:
+        if tried := [*map(self._by, schema.alternatives["oneOf"])]:
             valid = [each for each in tried if not each.problems]
             if len(valid) != 1:
                 detail = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
                 self._refuse_placeless(f"{place} must validate one and only one schema (oneOf). {detail}")
             if len(valid) <= 1:
                 self._merge(max(valid or tried, key=attrgetter("count")))
-        if tried := [*map(self._by, schema.alternatives("allOf"))]:
+        if tried := [*map(self._by, schema.alternatives["allOf"])]:
             for tested in tried:
                 self._merge(tested)
             if any(each.problems for each in tried):

@@ -214,7 +214,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
         if any(each in slices for each in own):
             if scene.inventory.knows("Pod") and (trouble := of_plugin(scene, workload, node)):
                 yield trouble._replace(text=f"driver {own[0]} is not running there: {trouble.text}")
-            yield from (each for driver in own for each in unpublished_on(scene, name, driver))
+            yield from (each for driver in own for each in _of_driver(scene, name, driver, pods.get(name, workload)))
             continue
         who = f"driver {either(own)}" if own else "its driver"
         trouble = of_plugin(scene, workload, node)
@@ -231,6 +231,8 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
         found = found._replace(text=f"{who} publishes nothing there: {found.text}", about=about)
         (silent if _matches(workload, node) else skipping).append(found)
     yield from silent
+    known = {driver for _, own, _ in running(scene) for driver in own}
+    yield from (each for driver in slices if driver not in known for each in _of_driver(scene, name, driver))
     for pool in dict.fromkeys(each.id for several in slices.values() for each in several):
         current = scene.catalog.current[pool]
         if pool in scene.incomplete:
@@ -240,6 +242,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
                 f"{current[0].generation}, so that "
                 + ("its devices are not used" if is_unused else "requests for all devices fail"),
                 [Ref("Pool", pool[1]), Ref("Driver", pool[0])],
+                (until_whole(pool[0]),),
             )
     if not is_ready(node):
         yield not_ready(node)
@@ -249,6 +252,24 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     yield from _tainted(scene, name)
     if not slices and not silent:
         yield from skipping or [Cause("no ResourceSlice names it, and no DaemonSet of a driver is known here")]
+
+
+def _of_driver(scene: Scene, node: str, driver: str, pod: JSONObject | None = None) -> Iterator[Cause]:
+    """Say that a driver publishes no devices for a node.
+
+    Args:
+        pod: The pod that runs it there, if it is known.
+    """
+    found = list(unpublished_on(scene, node, driver))
+    yield from found
+    if not found and driver in published_on(scene, node) and node not in scene.devices_on[driver]:
+        said = f"driver {driver} has found no device there: its ResourceSlices are empty"
+        yield Cause(said, [Ref("Driver", driver), pod], (f"see {scene.logs(pod)}",) if pod else ())
+
+
+def until_whole(driver: str) -> str:
+    """Say what helps where a pool is incomplete."""
+    return f"wait until driver {driver} has published the whole pool; see its log"
 
 
 def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
@@ -265,7 +286,8 @@ def not_ready(node: JSONObject) -> Cause:
     """Say that a node is not ready, in the words of its condition."""
     ready = condition_of(node, "Ready")
     words = text(ready, "message") or text(ready, "reason")
-    return Cause(f"is not ready{words and f': {words}'}", [node], words=words)
+    helps = ("see kubelet on the node: systemctl status kubelet, and journalctl --unit kubelet",)
+    return Cause(f"is not ready{words and f': {words}'}", [node], helps, words=words)
 
 
 def summary(scene: Scene, node: JSONObject) -> str:

@@ -173,7 +173,7 @@ class Lacks:
             if unused := [one for _, each in asked.groups for one in each["unused"]]:
                 driver, _, pool = unused[0]["pool"].partition("/")
                 about, sort = [Ref("Pool", pool), Ref("Driver", driver)], "driver"
-                helps = [f"wait until driver {driver} has published the whole pool; see its log"]
+                helps = [drivers.until_whole(driver)]
             elif absent := next((each for each in selected if not drivers.publishes(scene, each)), ""):
                 found = drivers.absent(scene, absent)
                 return found._replace(about=[found.about, asked.about], sort="driver")

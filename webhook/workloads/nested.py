@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from webhook.api.versions import GROUP
 from webhook.documents import Document, parse
-from webhook.objects import JSONObject
+from webhook.objects import JSONObject, items, texts
 from webhook.problem import Steps
-from webhook.workloads.locations import ManifestIn, every_object
+from webhook.workloads.locations import ManifestIn, every_object, is_held
 
 HOLDERS: Final = frozenset({"ConfigMap", "Secret"})
 """The kinds of Kubernetes' own that hold texts for others."""
-_NOT_READ: Final = frozenset({"annotations", "status"})
+_NOT_READ: Final = frozenset({"annotations", "env", "status"})
 _PATCH: Final = "patch"
-"""The field with a part of a manifest, such as that of Flux's Kustomizations."""
-_MARKS: Final = ("claims", "Claims", f"{GROUP}/")
+"""The field with a part of a manifest, in kustomizations and those of Flux."""
+_MARKS: Final = ("claims", "Claims", "deviceClass", f"{GROUP}/")
 
 
 def with_texts(obj: JSONObject, find: Callable[[JSONObject], Iterator[ManifestIn]]) -> Iterator[ManifestIn]:
@@ -27,19 +27,33 @@ def with_texts(obj: JSONObject, find: Callable[[JSONObject], Iterator[ManifestIn
     return (each._replace(texts=each.texts | texts) for each in found) if texts else found
 
 
+def patches_in(obj: JSONObject) -> Iterator[ManifestIn]:
+    """Find the strategic merge patches of an object, of which only what cannot be decoded is wrong."""
+    for steps, part in every_object(obj):
+        at, value = (*steps, _PATCH), part.get(_PATCH)
+        if isinstance(value, str) and _may_be_read(value) and is_held(patch := _read(value)):
+            yield ManifestIn(patch, {(): at}, is_known=False, texts=frozenset({at}))
+
+
+def mapped_classes(obj: JSONObject) -> Iterator[str]:
+    """Return the device classes that a Configuration of Kueue maps to resources (kueue, configuration_types.go)."""
+    for _, part in every_object(_with_texts_read(obj)[0]):
+        for each in items(part, "deviceClassMappings"):
+            yield from texts(each, "deviceClassNames")
+
+
 def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:
     """Return an object with the content of its texts in their place, and the paths of these texts.
 
     Only texts that may be about claims are read, and that nothing fills in later.
     """
-    texts = frozenset(
-        (*steps, name)
+    found = {
+        (*steps, name): content
         for steps, part in every_object(obj)
         for name, value in part.items()
-        if isinstance(value, str) and "\n" in value and name != _PATCH and _may_be_read(value)
-        if _NOT_READ.isdisjoint(steps)
-    )
-    found = {steps: content for steps in texts if (content := _read(obj, steps)) is not None}
+        if isinstance(value, str) and name != _PATCH and _may_be_read(value)
+        if _NOT_READ.isdisjoint(steps) and (content := _read(value)) is not None
+    }
     copies: dict[Steps, Any] = {(): copy(obj) if found else obj}
     for steps, content in found.items():
         for end in range(1, len(steps)):
@@ -51,18 +65,13 @@ def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:
 
 
 def _may_be_read(value: str) -> bool:
-    return any(each in value for each in _MARKS) and "{{" not in value and not has_aliases(value)
+    """Tell whether a text may be about claims, and is whole; values of aliases may be huge."""
+    is_huge = "&" in value and "*" in value
+    return ":" in value and any(each in value for each in _MARKS) and "{{" not in value and not is_huge
 
 
-def has_aliases(value: str) -> bool:
-    """Tell whether a text may have aliases, whose values may be huge."""
-    return "&" in value and "*" in value
-
-
-def _read(obj: Any, steps: Steps) -> Any:
+def _read(value: str) -> Any:
     """Return the object in a text, or the list of several; None if it is something else."""
-    for step in steps:
-        obj = obj[step]
-    pieces = list(parse(obj))
+    pieces = list(parse(value))
     found = [each.data for each in pieces if isinstance(each, Document) and isinstance(each.data, dict)]
     return None if not found or len(found) < len(pieces) else found[0] if len(found) == 1 else found

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -328,14 +328,6 @@ def of_policies(name: str) -> list[type[Struct]]:
     return [type_of(version, name) for version in _POLICIES if name in _lines(version)]
 
 
-def __getattr__(place: str) -> type[Struct]:
-    """Return a type by its place, such as ``v1.Volume``: fields name the types of structs so."""
-    api_version, _, name = place.rpartition(".")
-    if not api_version:
-        raise AttributeError(place)
-    return type_of(api_version, name)
-
-
 @cache
 def _sections() -> Mapping[str, str]:
     with open(os.path.join(os.path.dirname(__file__), "kinds.txt"), encoding="utf-8") as file:
@@ -387,5 +379,5 @@ def _typed(type_: str, api_version: str, common: dict[str, Any]) -> Field:
         return Text(go=type_[1:], **common)
     if make := _SCALARS.get(type_):
         return make(**common | ({"written": False} if type_ in _PARSED else {}))
-    place = type_ if "." in type_ else f"{api_version}.{type_}"
-    return Nested(f"{__name__}:{place}", **common)
+    version, _, name = type_.rpartition(".")
+    return Nested(partial(type_of, version or api_version, name), **common)

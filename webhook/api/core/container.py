@@ -7,6 +7,7 @@ misspelt fields are found.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from webhook import formats
@@ -82,8 +83,8 @@ class EnvFromSource(V1Struct):
     """An object whose data become variables of a container's environment."""
 
     prefix = Text("A prefix for the names of the variables.")
-    configMapRef = unjudged("ConfigMapEnvSource")
-    secretRef = unjudged("SecretEnvSource")
+    configMapRef = Nested(partial(unjudged, "ConfigMapEnvSource"), pointer=True)
+    secretRef = Nested(partial(unjudged, "SecretEnvSource"), pointer=True)
 
 
 @exactly_one(EnvFromSource, "configMapRef", "secretRef")

@@ -150,8 +150,7 @@ def object_name(meta: View) -> Iterator[Problem]:
         yield required(meta / "name", "name or generateName is required")
     declarative = meta.release >= meta.type.tagged_name_since
     if prefix and not declarative:
-        for detail in formats.name_prefix(prefix, meta.release):
-            yield invalid(meta / "generateName", prefix, detail)
+        yield from malformed(meta / "generateName", prefix, formats.name_prefix(prefix, meta.release))
     if name:
         for detail in (formats.long_name if declarative else formats.dns_subdomain)(name, meta.release):
             yield invalid(meta / "name", name, detail)
@@ -335,8 +334,7 @@ def prefix_in_path(meta: View) -> Iterator[Problem]:
     """
     if meta.operation == CREATE and meta.release < meta.type.tagged_name_since:
         return
-    for detail in formats.path_segment_prefix(meta.generateName):
-        yield invalid(meta / "generateName", meta.generateName, detail)
+    yield from malformed(meta / "generateName", meta.generateName, formats.path_segment_prefix(meta.generateName))
 
 
 PREFIX_IN_PATH = name_of(prefix_in_path)
@@ -404,8 +402,7 @@ def name_prefix(obj: View) -> Iterator[Problem]:
     """An update of some kinds checks the prefix for a generated name, too."""
     meta, prefix = obj.metadata, obj.metadata.generateName
     if prefix and obj.target.pick(obj.type.checks_prefix):
-        for detail in formats.name_prefix(prefix, obj.release):
-            yield invalid(meta / "generateName", prefix, detail)
+        yield from malformed(meta / "generateName", prefix, formats.name_prefix(prefix, obj.release))
 
 
 REASON_MAX_BYTES = 1024
@@ -492,11 +489,9 @@ def requirement(selector: View) -> Iterator[Problem]:
         if each.operator not in OPERATORS:
             shown = of_own_type(each.operator, each.release)
             yield invalid(each / "operator", shown, "not a valid selector operator")
-        for detail in formats.label_key(each.key, each.release):
-            yield invalid(each / "key", each.key, detail)
+        yield from malformed(each / "key", each.key, formats.label_key(each.key, each.release))
         for index, value in enumerate(each.values):
-            for detail in formats.label_value(value or "", each.release):
-                yield invalid(each / "values" / index, value or "", detail)
+            yield from malformed(each / "values" / index, value or "", formats.label_value(value or "", each.release))
 
 
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from webhook import formats
 from webhook.api.core.meta import OPERATORS, wrong_values
 from webhook.api.core.values import V1Struct
-from webhook.problem import Fix, Problem, Verbatim, invalid, of_own_type, required
+from webhook.problem import Fix, Problem, Verbatim, invalid, malformed, of_own_type, required
 from webhook.release import Release
 from webhook.schema import Array, Nested, Target, Text, View, check
 
@@ -138,8 +138,8 @@ def label_values(requirement: View) -> Iterator[Problem]:
     if requirement.target.stored:
         return
     for index, value in enumerate(requirement.values):
-        for detail in formats.label_value(value or "", requirement.release):
-            yield invalid(requirement / "values" / index, value or "", detail)
+        faults = formats.label_value(value or "", requirement.release)
+        yield from malformed(requirement / "values" / index, value or "", faults)
 
 
 @check(NodeFieldRequirement)
@@ -154,8 +154,7 @@ def one_node_name(requirement: View) -> Iterator[Problem]:
         yield invalid(requirement / "key", requirement.key, "not a valid field selector key")
         return
     for index, value in enumerate(requirement.values):
-        for detail in formats.dns_subdomain(value or "", requirement.release):
-            yield invalid(path / index, value or "", detail)
+        yield from malformed(path / index, value or "", formats.dns_subdomain(value or "", requirement.release))
 
 
 def shown_terms(terms: Sequence[Any] | None, release: Release) -> Any:

@@ -13,7 +13,7 @@ from webhook import formats
 from webhook.api.core.nodeselector import RequiredNodeSelector, Term, are_labels
 from webhook.api.core.values import Others, V1Struct
 from webhook.patterns import Pattern
-from webhook.problem import Problem, invalid, not_supported, of_own_type, quoted
+from webhook.problem import Problem, invalid, malformed, not_supported, of_own_type, quoted
 from webhook.schema import Array, Int, Nested, Text, View, check
 
 
@@ -110,8 +110,7 @@ class PodSchedulingGate(V1Struct):
 @check(PodSchedulingGate)
 def gate_name(gate: View) -> Iterator[Problem]:
     """The name of a scheduling gate is a qualified name, such as example.com/quota."""
-    for detail in formats.label_key(gate.name, gate.release):
-        yield invalid(gate.path, gate.name, detail)
+    yield from malformed(gate.path, gate.name, formats.label_key(gate.name, gate.release))
 
 
 # Nodes

@@ -21,11 +21,6 @@ Complete = Callable[[Any], Any]
 _MAX_INT32 = 2**31 - 1
 _MAX_DEPTH = 32
 """The greatest depth of a pod's fields; deeper values are not compared."""
-_LARGE = frozenset(
-    {"env", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe", "securityContext"}
-    | {"volumeMounts", "volumes"}
-)
-"""Fields from which no default of another field follows, so that they need no completing where they stay the same."""
 _RESOURCES = frozenset({"limits", "requests", "overhead"})
 _QUANTITIES = frozenset({"divisor", "sizeLimit"})
 
@@ -40,12 +35,8 @@ def changes(
     """
     if new == old:
         return
-    less_new, less_old = _apart(new, old)
-    for kind in ("containers", "initContainers"):
-        if len(new.get(kind) or ()) == len(old.get(kind) or ()) > 0:
-            less_new[kind], less_old[kind] = map(list, zip(*map(_apart, new[kind], old[kind]), strict=True))
-    before = _settled(less_old, complete)
-    after = _admitted(_settled(less_new, complete), before)
+    before = _settled(old, complete)
+    after = _admitted(_settled(new, complete), before)
     for kind in ("containers", "initContainers"):
         if len(after.get(kind, ())) != len(before.get(kind, ())):
             yield forbidden(path / kind, "pod updates may not add or remove containers")
@@ -189,14 +180,6 @@ def _different(after: dict[str, Any], before: dict[str, Any], prefix: str) -> It
 
 
 # What is compared
-
-
-def _apart(new: dict[str, Any] | None, old: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return two states without the large fields that are the same in both."""
-    new, old = new or {}, old or {}
-    same = {name for name in _LARGE if name in new and name in old and new[name] == old[name]}
-    less_new, less_old = ({name: each for name, each in one.items() if name not in same} for one in (new, old))
-    return less_new, less_old
 
 
 def _settled(spec: dict[str, Any], complete: Complete) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from webhook.formats.quantities import decode_quantity
 from webhook.formats.timestamps import format_timestamp, parse_timestamp
 from webhook.patterns import Pattern
 from webhook.problem import Path, Problem, invalid
-from webhook.schema import Field, Nested, Parsed, Struct
+from webhook.schema import Field, Parsed, Struct
 
 
 class V1Struct(Struct):
@@ -18,25 +19,27 @@ class V1Struct(Struct):
     package = "v1"
 
 
-def unjudged(name: str, **common: Any) -> Nested:
-    """Declare a struct that is not judged, by its name in core/v1 or its place in ``webhook.api.core.catalogue``."""
-    place = name if "/" in name else f"v1.{name}"
-    return Nested(f"webhook.api.core.catalogue:{place}", **{"pointer": True} | common)
+def unjudged(name: str) -> type[Struct]:
+    """Return a type that is not judged, by its name in core/v1, or its version and name."""
+    api_version, _, own = name.rpartition(".")
+    catalogue: Any = import_module("webhook.api.core.catalogue")  # which imports this module; most objects need none
+    made: type[Struct] = catalogue.type_of(api_version or "v1", own)
+    return made
 
 
 class Others:
     """The fields of a type that its class does not declare, as they are not judged: those in ``kinds.txt``.
 
     Args:
-        name: The type's name in core/v1, or its place in ``webhook.api.core.catalogue``.
+        name: The type's name in core/v1, or its version and name.
     """
 
     def __init__(self, name: str) -> None:
-        self._type = unjudged(name)
+        self._name = name
 
     def __get__(self, struct: Struct | None, type_: type[Struct]) -> Mapping[str, Field]:
         """Return the fields, which are read on first use."""
-        return self._type.type.fields
+        return unjudged(self._name).fields
 
 
 def one_member(path: Path, members: Sequence[str], given: Sequence[str]) -> Iterator[Problem]:

@@ -207,11 +207,9 @@ class ResourceClaimTemplate(Classic):
 # ResourceClass
 
 
-class ResourceClassParametersReference(Struct):
+class ResourceClassParametersReference(ResourceClaimParametersReference):
     """The object that holds the driver's parameters for a class."""
 
-    apiGroup = Text("The API group of the parameters.")
-    kind = Text("The kind of the parameters.", required=True)
     name = Text("The name of the parameters.", required=True)
     namespace = Text("The namespace of the parameters, unless they are cluster-scoped.", format=formats.dns_label)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import LIST_COST, MAP_COST, STRUCT_COST
@@ -14,35 +15,58 @@ if TYPE_CHECKING:
     from webhook.cel.syntax import ast
     from webhook.cel.syntax.ast import Entry, Expression
 
-_LIST_BYTES: Final = 56
-_PLACE_BYTES: Final = 8
-
-
 # -- writing source; errors are raised
 
 
 def emit_list(writer: Writer, node: ast.ListExpression) -> Operand:
     """Writes a list."""
-    writer.spend(LIST_COST)
-    writer.settle()
     optional = {id(node.elements[index]) for index in node.optional}
-    if not optional:
-        writer.line(writer.taken(_LIST_BYTES + len(node.elements) * _PLACE_BYTES))
-        if not any(is_apart for _, is_apart in writer.groups(node.elements)):
-            texts = [writer.emit(each, caught=False).text for each in node.elements]
-            writer.settle()
-            return Operand(writer.set(f"[{', '.join(texts)}]"), list, fails=False)
-    made = writer.set("[]")
 
-    def add(element: Expression) -> None:
-        operand = writer.emit(element, caught=False)
+    def add(made: str, element: Expression) -> None:
+        text = writer.emit(element, caught=False).text
         writer.settle()
-        writer.line(f"append({made}, {operand.text})" if id(element) in optional else f"{made}.append({operand.text})")
+        writer.line(f"append({made}, {text})" if id(element) in optional else f"{made}.append({text})")
 
-    _each(writer, node.elements, add)
-    if optional:
-        writer.line(writer.built(made))
-    return Operand(made, list, fails=False)
+    return Operand(_made(writer, LIST_COST, "[]", node.elements, add), list, fails=False)
+
+
+def emit_map(writer: Writer, node: ast.MapExpression) -> Operand:
+    """Writes a map."""
+    made = _entries(writer, MAP_COST, node.entries, lambda key: writer.emit(key, caught=False).text)
+    return Operand(made, dict, fails=False)
+
+
+def emit_struct(writer: Writer, node: ast.StructExpression) -> Operand:
+    """Writes a struct."""
+    declared = writer.scope.struct(node.name)
+    assert declared is not None  # noqa: S101 - the checker found it
+    made = _entries(writer, STRUCT_COST, node.entries, writer.given)
+    return Operand(writer.set(f"{writer.given(declared.construct)}({made})"), fails=False)
+
+
+def _entries(writer: Writer, cost: int, entries: Sequence[Entry], emit_key: Callable[[Any], str]) -> str:
+    by_value = {id(entry.value): entry for entry in entries}
+
+    def add(made: str, value: Expression) -> None:
+        entry = by_value[id(value)]
+        key, operand = emit_key(entry.key), writer.emit(value, caught=False)
+        writer.settle()
+        writer.line(f"put({made}, {key}, {operand.text}, {entry.optional})")
+
+    return _made(writer, cost, "{}", [entry.value for entry in entries], add)
+
+
+def _made(
+    writer: Writer, cost: int, empty: str, nodes: Sequence[Expression], add: Callable[[str, Expression], None]
+) -> str:
+    """Writes a list or map with a step for each node, and the count of its memory; gives its name."""
+    writer.spend(cost)
+    writer.settle()
+    made = writer.set(empty)
+    _each(writer, nodes, partial(add, made))
+    writer.settle()
+    writer.line(writer.built(made))
+    return made
 
 
 def _each(writer: Writer, nodes: Sequence[Expression], add: Callable[[Expression], None]) -> None:
@@ -57,37 +81,6 @@ def _each(writer: Writer, nodes: Sequence[Expression], add: Callable[[Expression
             writer.raise_failure(writer.apart(lambda: writer.guarded(lambda: group_of(group), caught=True)))  # noqa: B023 - called at once
         else:
             add(group[0])
-
-
-def emit_map(writer: Writer, node: ast.MapExpression) -> Operand:
-    """Writes a map."""
-    built = _built(writer, MAP_COST, node.entries, lambda key: writer.emit(key, caught=False).text)
-    return Operand(writer.set(built), dict, fails=False)
-
-
-def emit_struct(writer: Writer, node: ast.StructExpression) -> Operand:
-    """Writes a struct."""
-    declared = writer.scope.struct(node.name)
-    assert declared is not None  # noqa: S101 - the checker found it
-    built = _built(writer, STRUCT_COST, node.entries, writer.given)
-    return Operand(writer.set(f"{writer.given(declared.construct)}({built})"), fails=False)
-
-
-def _built(writer: Writer, cost: int, entries: Sequence[Entry], emit_key: Callable[[Any], str]) -> str:
-    """Writes a map, and gives the expression that counts and returns it."""
-    writer.spend(cost)
-    made = writer.set("{}")
-    by_value = {id(entry.value): entry for entry in entries}
-
-    def add(value: Expression) -> None:
-        entry = by_value[id(value)]
-        key, operand = emit_key(entry.key), writer.emit(value, caught=False)
-        writer.settle()
-        writer.line(f"put({made}, {key}, {operand.text}, {entry.optional})")
-
-    _each(writer, [entry.value for entry in entries], add)
-    writer.settle()
-    return f"count_built(meter, {made})"
 
 
 # -- called by the source

@@ -53,7 +53,7 @@ class Analysis:
 
     def __init__(self, checked: Checked, scope: Scope) -> None:
         self.checked: Final = checked
-        self.scope: Final = scope
+        self.scope = scope
         self.variables: Final[dict[str, None]] = {}
         self.weights: Final[dict[Expression, int]] = {}
         self._values: dict[Expression, Value] = {}

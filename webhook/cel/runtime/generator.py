@@ -17,7 +17,7 @@ from webhook.cel.errors import CostLimitExceededError, EvaluationError, WorkExce
 from webhook.cel.runtime import aggregates, attributes, calls, folds
 from webhook.cel.runtime.attributes import Chain, Link, emit_chain, emit_presence
 from webhook.cel.runtime.constants import LARGE, Analysis
-from webhook.cel.runtime.meter import TOO_DEEP, Meter, caught, count_built, count_bytes, look
+from webhook.cel.runtime.meter import TOO_DEEP, Meter, caught, count_built, look
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
@@ -355,7 +355,7 @@ def stopped(left: int, error: Exception) -> int:
 
 _NAMED: Final[tuple[Any, ...]] = (
     *(bool, dict, enumerate, int, iter, len, list, max, min, next, str, sum, type),
-    *(CostLimitExceededError, EvaluationError, KeyError, getsizeof, Meter, caught, count_built, count_bytes, look),
+    *(CostLimitExceededError, EvaluationError, KeyError, getsizeof, Meter, caught, count_built, look),
     *(attributes.follow, attributes.goes_on, attributes.present, attributes.resolved_optional),
     *(attributes.resolved_presence, attributes.step, attributes.unbound),
     *(aggregates.append, aggregates.put, Optional, calls.afford),

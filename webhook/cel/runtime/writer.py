@@ -189,10 +189,6 @@ class Writer(ABC):
         """The statement that counts the bytes of a new text, list or map; the next check notices a spent budget."""
         return f"meter.bytes -= getsizeof({text})" if self.gives_up else f"count_built(meter, {text})"
 
-    def taken(self, size: int) -> str:
-        """The statement that counts bytes; as for `built`."""
-        return f"meter.bytes -= {size}" if self.gives_up else f"count_bytes(meter, {size})"
-
     # -- errors
 
     def raise_failure(self, operand: Operand) -> Operand:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from webhook.budget import Budget
 from webhook.cel.errors import (
@@ -315,8 +315,10 @@ def parse(
     with suppress(StopParsingError):
         tokens = tokenize(text, issues, knows_quotes=quoting is not Quoting.UNKNOWN)
         budget.spend(len(tokens.kinds) * _COST_OF_TOKEN + (len(text) if issues.found else 0))
-        parser = _Parser if places is None else partial(_PlacingParser, places)
-        root = parser(tokens, issues, macros, budget, optional_syntax=optional_syntax, quoting=quoting).start()
+        parser = _Parser(
+            tokens, issues, macros, budget, optional_syntax=optional_syntax, quoting=quoting, places=places
+        )
+        root = parser.start()
     issues.raise_if_any()
     return root
 
@@ -331,8 +333,10 @@ class _Parser(TokenStream):
         *,
         optional_syntax: bool,
         quoting: Quoting,
+        places: Places | None,
     ) -> None:
         super().__init__(tokens, issues)
+        self._places = places
         self._macros = macros
         self._budget = budget
         self._optional_syntax = optional_syntax
@@ -368,6 +372,11 @@ class _Parser(TokenStream):
             raise StopParsingError
         return node
 
+    def _note(self, node: Expression, start: int) -> None:
+        """Notes where a node begins and ends, if that is asked for: parentheses leave no trace in nodes."""
+        if self._places is not None:
+            self._places.setdefault(node, (start, self._offsets[self.at - 1] + len(self._texts[self.at - 1])))
+
     def _within(self, follow: frozenset[str]) -> Expression:
         """An expression inside a construct that continues with one of these tokens."""
         self.follow.append(follow)
@@ -381,6 +390,7 @@ class _Parser(TokenStream):
         self._expression_depth += 1
         if self._expression_depth > MAX_DEPTH:
             raise self._too_deep()
+        start = self.offset
         node = self._operation(OR)
         if self.kind == "?":
             offset = self.advance()
@@ -389,6 +399,7 @@ class _Parser(TokenStream):
             self.follow.pop()
             otherwise = self._expression() if self.colon("?") else ast.Failed(offset)
             node = self._raised(ast.Call(offset, "_?_:_", [node, then, otherwise]), node, then, otherwise)
+            self._note(node, start)
         self._expression_depth -= 1
         return node
 
@@ -403,7 +414,9 @@ class _Parser(TokenStream):
             self._relation_depth = relations + 1
         if self._relation_depth > MAX_DEPTH or self._calculation_depth > MAX_DEPTH:
             raise self._too_deep()
+        start = self.offset
         node = self._operand()
+        self._note(node, start)
         found = OPERATORS.get(self.kind)
         while found is not None and found[1] >= level:
             function, own_level = found
@@ -414,6 +427,7 @@ class _Parser(TokenStream):
                 if own_level == RELATION:
                     self._relation_depth, self._calculation_depth = relations + 2, calculations
                 node = self._pair(node, function, own_level)
+            self._note(node, start)
             found = OPERATORS.get(self.kind)
         self._relation_depth, self._calculation_depth = relations, calculations
         return node
@@ -434,15 +448,13 @@ class _Parser(TokenStream):
 
     def _operand(self) -> Expression:
         mark = self.kind
-        if mark == "IDENTIFIER":
-            return self._member(self._name())
         if mark not in OPERAND:
             if self.is_recovering or not self.drop_extraneous(OPERAND):
                 self.mismatched(OPERAND, AFTER_MEMBER)
                 return ast.Failed(self.offset)
             mark = self.kind
         if mark not in {"!", "-"} or (mark == "-" and self.ahead(1) in NUMBERS):
-            return self._member(self._primary())
+            return self._member()
         offset = self.offset
         odd = False
         while self.kind == mark and (mark == "!" or self.ahead(1) in NEGATED):
@@ -453,7 +465,7 @@ class _Parser(TokenStream):
             return ast.Failed(offset)
         if mark == "!":
             self.unwanted(OPERAND)
-        operand = self._member(self._primary())
+        operand = self._member()
         if not odd:
             return operand
         return self._raised(ast.Call(offset, "!_" if mark == "!" else "-_", [operand]), operand, by=0)
@@ -622,10 +634,13 @@ class _Parser(TokenStream):
 
     # -- after an operand
 
-    def _member(self, node: Expression) -> Expression:
+    def _member(self) -> Expression:
+        start = self.offset
+        node = self._primary()
         try:
             while True:
                 if self.kind == ".":
+                    self._note(node, start)
                     node = self._dot(node)
                 elif self.kind == "[":
                     node = self._index(node)
@@ -702,41 +717,3 @@ class _Parser(TokenStream):
             if expanded is not None:
                 return self._raised(expanded, *arguments, by=0)
         return self._raised(ast.Call(at, name, arguments, target), *arguments, by=0)
-
-
-class _PlacingParser(_Parser):
-    """Notes where operands, and what methods are called on, begin and end: parentheses leave no trace in nodes."""
-
-    def __init__(self, places: Places, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._places = places
-        self._starts: list[int] = []
-
-    def _note(self, node: Expression) -> None:
-        last = self.at - 1
-        self._places.setdefault(node, (self._starts[-1], self._offsets[last] + len(self._texts[last])))
-
-    def _placed(self, read: Callable[[], Expression]) -> Expression:
-        self._starts.append(self.offset)
-        node = read()
-        self._note(node)
-        self._starts.pop()
-        return node
-
-    def _expression(self) -> Expression:
-        return self._placed(super()._expression)
-
-    def _operation(self, level: int) -> Expression:
-        return self._placed(partial(super()._operation, level))
-
-    def _terms(self, first: Expression, function: str, level: int) -> Expression:
-        self._note(first)
-        return super()._terms(first, function, level)
-
-    def _pair(self, left: Expression, function: str, level: int) -> Expression:
-        self._note(left)
-        return super()._pair(left, function, level)
-
-    def _dot(self, operand: Expression) -> Expression:
-        self._note(operand)
-        return super()._dot(operand)

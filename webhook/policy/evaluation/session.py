@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 from webhook.api import conversion
 from webhook.budget import check_deadline
+from webhook.cel.environment import Refusal
 from webhook.cel.errors import NO_SUCH_KEY, CostLimitExceededError, EvaluationError, WorkExceededError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT
 from webhook.cel.runtime.meter import Meter
@@ -21,7 +22,6 @@ from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.policyset import Invocation, Matched, Plan, PolicySet
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import EvaluationFault
-from webhook.policy.manifest.expressions import ExpressionFailure
 from webhook.policy.manifest.kinds import GroupVersionKind, kind_in
 from webhook.policy.manifest.model import Policy, StatedExpression
 from webhook.problem import Path, aggregate, quoted
@@ -95,12 +95,12 @@ class Variables:
         expression = self._expressions.get(name)
         if expression is None:
             return EvaluationError(NO_SUCH_KEY, name)
-        if isinstance(expression.compiled, ExpressionFailure):
+        if isinstance(expression.compiled, Refusal):
             return EvaluationError(_UNCOMPILED, name, expression.compiled.text)
         # Kept bindings would refer to the variables, which refer to them: a cycle for the garbage collector.
         bindings = {**self._bindings, "variables": self}
         try:
-            return expression.compiled.program.evaluate(bindings, meter=self._meter)
+            return expression.compiled.evaluate(bindings, meter=self._meter)
         except (EvaluationError, CostLimitExceededError) as error:
             return EvaluationError(_UNEVALUATED, name, str(error), _fault(error))
 
@@ -139,12 +139,12 @@ class Evaluation:
             DeadlineExceededError: The deadline has passed.
         """
         compiled = expression.compiled
-        if isinstance(compiled, ExpressionFailure):
+        if isinstance(compiled, Refusal):
             return EvaluationResult(error=f"compilation error: {compiled.text}")
         check_deadline()
         meter = self._meter
         try:
-            value = compiled.program.evaluate(self._bindings, meter=meter)
+            value = compiled.evaluate(self._bindings, meter=meter)
             outcome = TRUE if value is True else EvaluationResult(value)
         except (EvaluationError, CostLimitExceededError) as error:
             text = f"expression '{expression.text}' resulted in error: {error}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
+from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError
+from webhook.cel.syntax.ast import Expression, within
 from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.policy.manifest.expressions import (
@@ -17,9 +19,7 @@ from webhook.policy.manifest.expressions import (
     MESSAGE,
     MUTATIONS,
     VALIDATION,
-    CompiledExpression,
     Compiler,
-    ExpressionFailure,
     Role,
 )
 from webhook.policy.manifest.kinds import GroupVersionKind, kind_of, served_as
@@ -159,12 +159,22 @@ class StatedExpression(NamedTuple):
     text: str
     path: Path
     name: str
-    compiled: CompiledExpression | ExpressionFailure
+    compiled: Program | Refusal
 
     @property
     def start(self) -> int:
         """The offset of the compiled text in the expression: the API server strips the space around some."""
-        return self.text.index(self.compiled.checked.text) if isinstance(self.compiled, CompiledExpression) else 0
+        return self.text.index(self.compiled.checked.text) if isinstance(self.compiled, Program) else 0
+
+    @property
+    def uses(self) -> Collection[str]:
+        """The variables that it uses; none if it does not compile."""
+        return self.compiled.variables if isinstance(self.compiled, Program) else ()
+
+    @property
+    def nodes(self) -> Iterator[Expression]:
+        """All parts of it; none if it does not compile."""
+        return within(self.compiled.checked.root) if isinstance(self.compiled, Program) else iter(())
 
 
 class CompiledValidation(NamedTuple):
@@ -232,14 +242,13 @@ class Policy:
     def prepare(self) -> None:
         """Compile all expressions now instead of during the first request that evaluates them."""
         for each in chain(self.without_messages, self.of_validations):
-            if isinstance(each.compiled, CompiledExpression):
+            if isinstance(each.compiled, Program):
                 with suppress(CelError):  # which is reported when it is evaluated
-                    each.compiled.program.prepare()
+                    each.compiled.prepare()
 
 
 def _variables(expressions: Iterable[StatedExpression]) -> frozenset[str]:
-    found = (each.compiled for each in expressions)
-    return frozenset(name for each in found if isinstance(each, CompiledExpression) for name in each.program.variables)
+    return frozenset(name for each in expressions for name in each.uses)
 
 
 class ParamRef(NamedTuple):

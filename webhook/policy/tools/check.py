@@ -12,6 +12,7 @@ from typing import Any, Final
 from webhook.api.versions import DEFAULT
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.checker.cost import estimate_cost
+from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cel.runtime.meter import Meter
@@ -28,7 +29,6 @@ from webhook.cel.syntax.ast import (
     within,
 )
 from webhook.cel.types.values import UInt
-from webhook.escapes import GO_SPACE
 from webhook.formats import near_semver, semver
 from webhook.formats.quantities import decode_quantity, near_quantity, quantity
 from webhook.grouping import by_key
@@ -40,7 +40,6 @@ from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.request import CONNECT, CREATE, UPDATE
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import RULES, load, named_versions
-from webhook.policy.manifest.expressions import CompiledExpression, ExpressionFailure
 from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, Given, Policy, ResourceRule, StatedExpression, policy_of
@@ -97,7 +96,7 @@ def comparison_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] 
     values_of = {part: {each[part] for each in matched} for part in _FIELDS}
     aliases: dict[str, str] = {}  # the fields for which variables stand, such as `variables.kind` for `object.kind`
     for variable in policy.composed.values():  # each can use those before it
-        if isinstance(variable.compiled, CompiledExpression):
+        if isinstance(variable.compiled, Program):
             aliases[f"variables.{variable.name}"] = _resolved(_field(variable.compiled.checked.root), aliases)
     for stated, call in _calls(policy):
         for field, constant in _compared(call, aliases):
@@ -209,16 +208,12 @@ class _LiteralFault(NamedTuple):
 def literal_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find constants in a policy's mutations that fail for every kind that it matches."""
     schemas = [kinds.schema_of(each) for each in kinds_matched(policy, kinds)] or [None]
-    for text, path, _, compiled in policy.mutations:
-        if not isinstance(compiled, CompiledExpression):
-            continue
-        nodes = within(compiled.checked.root)
-        structs = [each for each in nodes if isinstance(each, StructExpression)]
+    for stated in policy.mutations:
+        structs = [each for each in stated.nodes if isinstance(each, StructExpression)]
         found = Counter(fault for schema in schemas for fault in {*_faults(structs, schema)})
-        before = len(text) - len(text.lstrip(GO_SPACE))
         for fault, times in sorted(found.items()):
             if times == len(schemas):
-                yield warning(fault.rule, path, fault.text, fault.hint, before + fault.offset)
+                yield warning(fault.rule, stated.path, fault.text, fault.hint, stated.start + fault.offset)
 
 
 def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> Iterator[_LiteralFault]:
@@ -457,13 +452,7 @@ def _unmatched_subresources(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     if policy.kind == MUTATING:
         return
     expressions = [*policy.composed.values(), *(each.expression for each in policy.validations)]
-    read = {
-        step[1]
-        for each in expressions
-        if isinstance(each.compiled, CompiledExpression)
-        for node in within(each.compiled.checked.root)
-        if (step := step_of(node))
-    }
+    read = {step[1] for each in expressions for node in each.nodes if (step := step_of(node))}
     for changed in (each for each in _CHANGED if each.field in read and each.since <= kinds.release):
         rules = [(index, rule) for index, rule in enumerate(policy.match.rules) if changed.group in rule.groups]
         own = [(index, rule) for index, rule in rules if (changed.resource, "") in rule.resources]
@@ -595,8 +584,8 @@ def check_policies(
         ]
         checked.add(id(policy.given))
         for _, path, _, compiled in () if wrong else policy.without_messages:
-            if isinstance(compiled, CompiledExpression):
-                least, most = estimate_cost(compiled.checked, compiled.environment)
+            if isinstance(compiled, Program):
+                least, most = estimate_cost(compiled.checked, compiled.scope)
                 costs.append(Cost(policy, path, least, most))
                 if least > CALL_LIMIT:
                     message = f"costs at least {least}, beyond the limit of {CALL_LIMIT}: it always fails"
@@ -652,10 +641,10 @@ def _constants(policy: Policy) -> Iterator[Problem]:
 def _constant(stated: StatedExpression) -> object:
     """Return the value of an expression that uses no variables, else None."""
     compiled = stated.compiled
-    if not isinstance(compiled, CompiledExpression) or compiled.program.variables:
+    if not isinstance(compiled, Program) or compiled.variables:
         return None
     try:
-        return compiled.program.evaluate({}, meter=Meter(CALL_LIMIT))
+        return compiled.evaluate({}, meter=Meter(CALL_LIMIT))
     except CelError:
         return None
 
@@ -674,8 +663,7 @@ _MADE: Final[Mapping[str, Callable[[str], str]]] = {
 def _calls(policy: Policy) -> Iterator[tuple[StatedExpression, Call]]:
     """Yield the calls in the expressions of a policy, but those of messages."""
     for stated in policy.without_messages:
-        if isinstance(stated.compiled, CompiledExpression):
-            yield from ((stated, node) for node in within(stated.compiled.checked.root) if isinstance(node, Call))
+        yield from ((stated, node) for node in stated.nodes if isinstance(node, Call))
 
 
 def _malformed(policy: Policy) -> Iterator[Problem]:
@@ -731,9 +719,8 @@ def _unwritten_amounts(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
 
 def _is_of_object(field: Expression, stated: StatedExpression) -> bool:
     """Tell whether a field is one of the object; what a loop reads is, if nothing else is there to loop over."""
-    compiled = stated.compiled
-    others = compiled.program.variables if isinstance(compiled, CompiledExpression) else ()
-    return _field(field).startswith(("object.", "oldObject.")) or {"params", "variables"}.isdisjoint(others)
+    is_of_object = _field(field).startswith(("object.", "oldObject."))
+    return is_of_object or {"params", "variables"}.isdisjoint(stated.uses)
 
 
 _NAMED: Final = frozenset(
@@ -775,16 +762,16 @@ def _comments(policy: Policy) -> Iterator[Problem]:
                 yield warning("commented-out", stated.path, message, COMMENTED, start)
 
 
-def _reads(text: str, compiled: CompiledExpression | ExpressionFailure) -> bool:
+def _reads(text: str, compiled: Program | Refusal) -> bool:
     """Tell whether a text is an expression that reads something of a request, or, even if wrong, joins texts."""
-    if not isinstance(compiled, CompiledExpression):
+    if not isinstance(compiled, Program):
         return False
     with suppress(CelError):
-        root = compiled.environment.parse(text)
+        root = compiled.scope.parse(text)
         sums = [each.arguments for each in within(root) if isinstance(each, Call) and each.function == "_+_"]
         if any(isinstance(each, Literal) and isinstance(each.value, str) for sides in sums for each in sides):
             return True
-        return bool(compiled.environment.compile(text).variables) and not isinstance(root, Ident)
+        return bool(compiled.scope.compile(text).variables) and not isinstance(root, Ident)
     return False
 
 

@@ -17,7 +17,7 @@ from typing import Final
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel.checker.checker import Checker
 from webhook.cel.checker.declarations import Checked, Library, StructType
-from webhook.cel.environment import Environment
+from webhook.cel.environment import Environment, Program
 from webhook.cel.errors import NO_OVERLOAD, UNDEFINED, CelError, CompileError, Issues
 from webhook.cel.kubernetes.authorizer import AUTHORIZER
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
@@ -28,7 +28,6 @@ from webhook.cel.types.base import Type
 from webhook.hints.policies import hint_of, nearest_field, parts_with
 from webhook.issues import Issue
 from webhook.patterns import Pattern
-from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import OF_OBJECT, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.model import MUTATING, Policy, ResourceRule, StatedExpression
 from webhook.problem import NOTE, WARNING, Path, Problem
@@ -146,7 +145,7 @@ def _missing(
             continue
         own = {each.type.name for each in _typed(schema, kind, release, as_stated=False)[1].structs}
         for stated, error, reached, environment in _errors(kind, policy, kinds, release, of_variable=lambda each: each):
-            if not isinstance(stated.compiled, CompiledExpression) or any(map(_is_choice, reached.issues)):
+            if not isinstance(stated.compiled, Program) or any(map(_is_choice, reached.issues)):
                 continue
             tested, start = _tested(stated.compiled.checked.root), stated.start
             for issue in dict.fromkeys(each for each in (*error.issues, *reached.issues) if each.code == UNDEFINED):
@@ -258,7 +257,7 @@ def _value_for(node: Expression, environment: Environment, kind: GroupVersionKin
         return None
     with suppress(CelError, BudgetExceededError):
         program = environment.program(Checked("", node, node.type))
-        if program.variables == ("object",):
+        if [*program.variables] == ["object"]:
             obj = {"apiVersion": kind.api_version, "kind": kind.kind}
             value = program.evaluate({"object": obj}, meter=Meter(_COST_OF_ASKING))
             return value if isinstance(value, bool) else None
@@ -293,7 +292,7 @@ def _errors(
                 type_ = environment.typed(root, Issues(stated.text)).type
             except CompileError as error:
                 reached = error
-                if not as_stated and isinstance(stated.compiled, CompiledExpression):  # then its syntax is right
+                if not as_stated and isinstance(stated.compiled, Program):  # then its syntax is right
                     with suppress(BudgetExceededError, RecursionError):  # nested too deeply
                         reached, type_ = _reached(root, stated.text, environment, kind)
                 yield stated, error, reached, environment
