@@ -440,7 +440,7 @@ def pod_update(pod: View, old: View) -> Iterator[Problem]:
 def _complete(release: Release) -> Complete:
     from webhook.schema.derive.defaults import Defaults  # needed only for updates
 
-    return Defaults(Target("v1", release, UPDATE)).of(Pod)
+    return Defaults(Target("v1", release, UPDATE), keeps_empty=False).of(Pod)
 
 
 # Status

@@ -19,10 +19,13 @@ class Defaults:
 
     Fields with a default get it, structs that Go holds by value are added, and empty fields that Go omits are removed.
     Quantities and times are written canonically. Undeclared fields stay as they are.
+
+    Args:
+        keeps_empty: Whether undeclared fields stay even if they are empty.
     """
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, *, keeps_empty: bool = True) -> None:
+        self._target, self._keeps_empty = target, keeps_empty
         self._known: dict[type[Struct], Complete] = {}
 
     def of(self, type_: type[Struct]) -> Complete:
@@ -43,7 +46,7 @@ class Defaults:
         written = zeros(type_).items() | {pair for each in inlined for pair in zeros(each.type).items()}
         fields = {name: each for name, each in known.items() if not each.inline}
         null = {name: None for name, each in fields.items() if each.written and isinstance(each, Many)}
-        present_empty = null | dict(written)
+        present_empty, keeps_empty = null | dict(written), self._keeps_empty
         parts = {name: part for name, each in fields.items() if (part := self._part(each)) is not None}
         always = [name for name, each in fields.items() if isinstance(each, Nested) and not each.pointer]
         kept = {name: not _is_omitted(each) for name, each in fields.items()}
@@ -57,7 +60,7 @@ class Defaults:
             found = {
                 name: parts[name](each) if name in parts else each
                 for name, each in value.items()
-                if each or (each is not None and kept.get(name, True))
+                if each or (each is not None and kept.get(name, keeps_empty))
             }
             found |= {name: parts[name]({}) for name in always if name not in found}
             for name, default in defaults:
