@@ -29,6 +29,7 @@ from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, Steps, val
 from webhook.records import NamedTuple
 from webhook.references.lookup import apply_rules
 from webhook.references.rules import (
+    MAPPED,
     RULES,
     SELECTING,
     Context,
@@ -327,9 +328,12 @@ class References:
         if find(obj.get("apiVersion"), obj.get("kind")):
             return False
         from webhook.workloads import pods_in  # few objects need it
+        from webhook.workloads.nested import mapped_classes
         from webhook.workloads.projects import claims_in, made_templates
         from webhook.workloads.runtimes import used_by
 
+        for name in mapped_classes(obj):
+            self._note(file, MAPPED, name, "")
         for name in made_templates(obj):
             self._note(file, "ResourceClaimTemplate", name, namespace_of(obj))
         parts = list(claims_in(obj))

@@ -7,7 +7,7 @@ from typing import Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
 from webhook.api.templates import source
-from webhook.hints.names import in_place, listed
+from webhook.hints.names import in_place, instead, listed
 from webhook.inventory import controller_of, devices_path
 from webhook.inventory.claims import containers_of, reserved_for
 from webhook.inventory.podgroups import group_of
@@ -22,7 +22,16 @@ from webhook.inventory.resources import (
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem
-from webhook.references.rules import Context, claim_or_template, drivers_of, drivers_of_request, finding, rule, uses_of
+from webhook.references.rules import (
+    MAPPED,
+    Context,
+    claim_or_template,
+    drivers_of,
+    drivers_of_request,
+    finding,
+    rule,
+    uses_of,
+)
 from webhook.spelling import did_you_mean
 
 _AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
@@ -362,8 +371,10 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A workload in a queue of Kueue has claims that Kueue does not count, so it is not admitted.
 
     Kueue takes claims from ResourceClaimTemplates only, whose requests state an exact count: not ResourceClaims by
-    name, not firstAvailable, not allocationMode All but for admin access (kubernetes-sigs/kueue pkg/dra/claims.go).
+    name, not firstAvailable, not allocationMode All but for admin access (kubernetes-sigs/kueue pkg/dra/claims.go). Of
+    each request, the deviceClassMappings of its Configuration must name the class.
     """
+    mapped = [name for _, name in context.inventory.names(MAPPED)]
     if not text(mapping(pod, "owner", "labels"), QUEUE) and not text(mapping(pod, "metadata", "labels"), QUEUE):
         return
     for path, entry in placed(pod, "spec", "resourceClaims"):
@@ -379,6 +390,10 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
                 what = "allocationMode All" if wanted == "All" else wanted
                 message = f'Kueue does not admit a workload that requests {what}: request "{text(request, "name")}"'
                 hint = "request an exact count of one class"
+                yield finding((*path, "resourceClaimTemplateName"), message, hint, "Unsupported")
+            elif mapped and (name := text(exactly, "deviceClassName")) not in mapped and not exactly.get("adminAccess"):
+                message = f'Kueue does not admit a workload that requests DeviceClass "{name}", which its {MAPPED} lack'
+                hint = instead(name, mapped, "they have")
                 yield finding((*path, "resourceClaimTemplateName"), message, hint, "Unsupported")
 
 

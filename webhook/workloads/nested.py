@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from webhook.api.versions import GROUP
 from webhook.documents import Document, parse
-from webhook.objects import JSONObject
+from webhook.objects import JSONObject, items, texts
 from webhook.problem import Steps
 from webhook.workloads.locations import ManifestIn, every_object, is_held
 
@@ -17,7 +17,7 @@ HOLDERS: Final = frozenset({"ConfigMap", "Secret"})
 _NOT_READ: Final = frozenset({"annotations", "status"})
 _PATCH: Final = "patch"
 """The field with a part of a manifest, in kustomizations and those of Flux."""
-_MARKS: Final = ("claims", "Claims", f"{GROUP}/")
+_MARKS: Final = ("claims", "Claims", "deviceClass", f"{GROUP}/")
 
 
 def with_texts(obj: JSONObject, find: Callable[[JSONObject], Iterator[ManifestIn]]) -> Iterator[ManifestIn]:
@@ -33,6 +33,13 @@ def patches_in(obj: JSONObject) -> Iterator[ManifestIn]:
         at, value = (*steps, _PATCH), part.get(_PATCH)
         if isinstance(value, str) and _may_be_read(value) and is_held(patch := _read(value)):
             yield ManifestIn(patch, {(): at}, is_known=False, texts=frozenset({at}))
+
+
+def mapped_classes(obj: JSONObject) -> Iterator[str]:
+    """Return the device classes that a Configuration of Kueue maps to resources (kueue, configuration_types.go)."""
+    for _, part in every_object(_with_texts_read(obj)[0]):
+        for each in items(part, "deviceClassMappings"):
+            yield from texts(each, "deviceClassNames")
 
 
 def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:
