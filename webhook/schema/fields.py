@@ -565,7 +565,7 @@ class CompiledStruct:
         if self.target.operation == CREATE:
             return None
         fields = [
-            (name, name in self.inline, compare)
+            (name, compare)
             for name, field in self.fields.items()
             if self._here(name) and (compare := self._field_changer(name, field))
         ]
@@ -575,10 +575,8 @@ class CompiledStruct:
 
         def change(new: dict[str, Any], old: dict[str, Any]) -> Sequence[Problem]:
             found: list[Problem] = []
-            for name, inline, change_field in fields:
-                if inline:
-                    found += change_field(new, old)
-                elif problems := change_field(new.get(name), old.get(name)):
+            for name, change_field in fields:  # no part of an inlined struct is immutable, or validated in another way
+                if problems := change_field(new.get(name), old.get(name)):
                     found += _under(problems, name)
             if rules:
                 after, before = self.view(new), self.view(old)
