@@ -13,8 +13,9 @@ from tests.rows import each_row, each_row_beside
 from tests.steps import counting
 from webhook.budget import REVIEW, Budget, BudgetExceededError, limited
 from webhook.cel.cache import Cache
+from webhook.cel.environment import Refusal
 from webhook.cel.errors import EvaluationError
-from webhook.cel.kubernetes.devices import SelectorRefusal, compile_selector
+from webhook.cel.kubernetes.devices import compile_selector
 from webhook.cel.regex import re2 as regex
 from webhook.cel.regex.pattern import PatternError, read_pattern
 from webhook.cel.regex.re2 import MAX_CACHE, MAX_MEMORY, check_pattern, compile_pattern, matches
@@ -104,7 +105,7 @@ def test_what_comes_to_be_no_pattern_is_an_error(call: str) -> None:
 @each_row("release", 31, 34, 36)
 def test_selectors_have_no_wrong_patterns(call: str, release: int) -> None:
     said = "program instantiation failed: error parsing regexp: missing closing ): `(`"
-    assert compile_selector(f"device.driver.{call}", Release(release)) == SelectorRefusal(said, is_internal=True)
+    assert compile_selector(f"device.driver.{call}", Release(release)) == Refusal(said, is_internal=True)
 
 
 @each_row_beside("pattern", "inside", "outside")

@@ -89,15 +89,6 @@ def test_what_the_api_server_refuses_does_not_pass(expression: str, version: str
     ("object.metadata.labels.contains('a')", "'KEY' in MAP asks for a key"),
     ("object.metadata.finalizers.contains('a')", "VALUE in LIST asks for an item"),
     (
-        "authorizer.group('').resource('pods').name('a').verb('get').allowed()",
-        "the authorizer is asked by ….check('VERB').allowed()",
-    ),
-    (
-        "object.spec.containers.image != 'a'",
-        "a list has no fields: read one item by LIST[0], or ask for each by LIST.all(item, …) or exists",
-    ),
-    ("'a' in object.spec.containers", "the items of the list have fields: LIST.exists(item, item.FIELD == VALUE)"),
-    (
         "has(oldSelf)",
         "has(…) asks whether a field is there, as has(object.spec), 'key' in MAP whether a key is; objects may be null",
     ),
@@ -164,23 +155,21 @@ def test_an_amount_that_is_never_written_so_is_found(comparison: str, hint: str)
 
 
 @each_row(
-    ("comparison", "hint"),
-    (
-        "request.userInfo.username == 'system:serviceaccount:drivers:*'",
-        'write .startsWith("system:serviceaccount:drivers:")',
-    ),
-    ("!('*-admins' in request.userInfo.groups)", 'write .endsWith("-admins")'),
-    ("request.userInfo.groups.exists(each, each == 'dev-*')", 'write .startsWith("dev-")'),
-    ("object.metadata.name in ['a', '*gpu*']", 'write .contains("gpu")'),
-    ("object.spec.containers.all(c, c.image.startsWith('example.com/*'))", 'write .startsWith("example.com/")'),
-    ("object.metadata.name.startsWith('^gpu')", "only .matches() takes patterns"),
-    ("object.metadata.namespace == 'team-.*'", "only .matches() takes patterns"),
+    ("comparison", "pattern"),
+    ("request.userInfo.username == 'system:serviceaccount:drivers:*'", "system:serviceaccount:drivers:*"),
+    ("!('*-admins' in request.userInfo.groups)", "*-admins"),
+    ("request.userInfo.groups.exists(each, each == 'dev-*')", "dev-*"),
+    ("object.metadata.name in ['a', '*gpu*']", "*gpu*"),
+    ("object.spec.containers.all(c, c.image.startsWith('example.com/*'))", "example.com/*"),
+    ("object.metadata.name.startsWith('^gpu')", "^gpu"),
+    ("object.metadata.namespace == 'team-.*'", "team-.*"),
     ("object.metadata.name.matches('^gpu-.*$')", ""),
     ("object.metadata.annotations.schedule == '*/5 * * * *'", ""),
     ("object.metadata.finalizers.exists(each, each == 'example.com/*')", ""),
 )
-def test_a_pattern_that_is_compared_as_a_text_is_found(comparison: str, hint: str) -> None:
-    assert [each.hint for each in problems(comparison) if each.rule == "pattern-as-text"] == [hint] * bool(hint)
+def test_a_pattern_that_is_compared_as_a_text_is_found(comparison: str, pattern: str) -> None:
+    listed = [each.message.split(" ")[0] for each in problems(comparison) if each.rule == "pattern-as-text"]
+    assert listed == [f'"{pattern}"'] * bool(pattern)
 
 
 @each_row(

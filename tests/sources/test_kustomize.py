@@ -46,6 +46,13 @@ def test_a_kustomization_is_built_by_kustomize_or_kubectl(name: str, verb: str, 
     assert called == f"https:ssh {verb} -- {overlay}", "git uses no protocol that runs commands here"
 
 
+def test_the_file_of_an_object_is_named_if_kustomize_tells_it(path: Path, overlay: Path) -> None:
+    note = "metadata:\n  annotations:\n    config.kubernetes.io/origin: |\n      path: ../base/claim.yaml\n"
+    program(path, "kustomize", PRINTS.replace("metadata:\n", note))
+    out = draguard("validate", overlay).out
+    assert "object: ResourceClaim team-a/x, rendered from ../base/claim.yaml, line 15 of the build output\n" in out
+
+
 BASE = """\
 # A comment, which kustomize leaves out.
 """ + BAD.replace("NAME", "x")

@@ -85,8 +85,9 @@ def test_a_line_that_is_indented_anew_keeps_its_column() -> None:
     ("a: {n: {{ .Values.n }}, o: {{ .Values.o }}}", "more", "{{ .Values.n }}, o: {{ .Values.o }}}"),
     ("a: {n: {{ .Values.n }}, o: {{ .Values.o }}}", "foo", "a: {n: {{ .Values.n }}, o: {{ .Values.o }}}"),
     ("a: {n: {{ .Values.n }}, foo: {foo: 1}}", "foo", "foo: {foo: 1}}"),
-    ("a: {n: {{ .Values.n }}, foo: {foo: {{ .Values.o }}}}", "1", "a: {n: {{ .Values.n }}, foo: {foo"),
+    ("a: {n: {{ .Values.n }}, foo: {foo: {{ .Values.o }}}}", "1", "{{ .Values.o }}}}"),
     ("a: {n: {{ .Values.n }}, foo: {foo: {{ .Values.o }}}}", "more", "{{ .Values.n }}, foo"),
+    ("a: {n: {{- /* none */ -}} more, foo: {foo: {{ .Values.o -}} }}", "1", "{{ .Values.o -}}"),
 )
 def test_places_among_and_behind_actions_are_found(template: str, word: str, place: str) -> None:
     rendered = "a: {n: more, foo: {foo: 1}}"

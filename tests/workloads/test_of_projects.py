@@ -17,6 +17,7 @@ from webhook.problem import Problem, value_at
 from webhook.simulation.workloads import stand_ins
 from webhook.workloads import pods_in
 from webhook.workloads.locations import LOCATIONS, PARTIAL, TEMPLATES, Place, every_object
+from webhook.workloads.projects import claims_in
 from webhook.workloads.runtimes import Templates
 
 CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
@@ -85,6 +86,13 @@ def test_a_train_job_is_told_where_to_state_claims() -> None:
 @each_row("obj", {}, {"apiVersion": 1, "kind": "JobSet"}, {"apiVersion": "ray.io/v1", "kind": "RayCluster"})
 def test_malformed_objects_have_no_pods(obj: dict[str, Any]) -> None:
     assert list(pods_in(obj)) == []
+
+
+@each_row("kind", [], ["ConfigMap"], {"a": 1}, 1, None)
+def test_an_object_whose_kind_is_no_text_has_no_claims_and_no_pods(kind: Any) -> None:
+    obj = {"kind": kind, "metadata": {"name": "a"}}
+    assert list(claims_in(obj)) == []
+    assert stand_ins(obj, Templates([]))[0] == []
 
 
 @each_row("value", 1, "a", [], [1], {}, {"spec": 1}, None)
@@ -277,7 +285,8 @@ def test_many_groups_of_many_cliques_take_no_longer_than_both() -> None:
 
 def test_a_patch_of_a_workflow_is_read_once_for_all_its_templates() -> None:
     def steps_for(number: int) -> int:
-        patch = dump([{"containers": [{"name": f"c{each}", "image": "a"} for each in range(400)]}])
+        containers = [{"name": f"c{each}", "resources": {"claims": []}} for each in range(300)]
+        patch = dump([{"containers": containers}])
         templates = [{"name": f"t{each}", "container": {"image": "a"}} for each in range(number)]
         with counting() as steps:
             made = list(pods_in(user("argoproj.io Workflow", {"podSpecPatch": patch, "templates": templates})))

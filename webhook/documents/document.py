@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.documents.source import Position, Source, Unreadable
 from webhook.later import cached_property
 from webhook.patterns import Pattern
-from webhook.problem import Fix, Path, Steps, quoted
+from webhook.problem import Fix, Path, Steps, quoted, value_at
 
 if TYPE_CHECKING:
     from webhook.documents.comments import Comment
@@ -43,6 +43,9 @@ SOURCE: Final = r"# Source: (\S+)[ \t]*"
 """The comment by which Helm names a document's template, as a regular expression."""
 TEMPLATE: Final = Pattern(rf"\s*^{SOURCE}$", re.MULTILINE)
 """The beginning of a document with that comment."""
+_ORIGIN: Final = ("metadata", "annotations", "config.kubernetes.io/origin")
+"""The annotation that kustomize writes if ``buildMetadata`` has ``originAnnotations``."""
+_ORIGIN_PATH: Final = Pattern(r"^path: (\S+)$", re.MULTILINE)
 _FEW: Final = 8
 """How many positions of a document are found line by line; for more of them, all are computed once."""
 
@@ -71,9 +74,15 @@ class Document:
 
     @property
     def template(self) -> str:
-        """The file that it was rendered from, by a comment of Helm (``# Source: …``); empty without one."""
-        by_helm = TEMPLATE.match(self.file.text, *self.extent)
-        return by_helm[1] if by_helm else ""
+        """The file that it was rendered from, by a comment of Helm (``# Source: …``) or an annotation of kustomize.
+
+        Empty if neither is there.
+        """
+        if by_helm := TEMPLATE.match(self.file.text, *self.extent):
+            return str(by_helm[1])
+        built = value_at(self.data, _ORIGIN)
+        path = _ORIGIN_PATH.search(built) if isinstance(built, str) else None
+        return path[1] if path else ""
 
     def position(self, path: Sequence[str | int] = ()) -> Position:
         """Return where a field is in the file.

@@ -177,7 +177,7 @@ class _Round:
                 else:
                     found += self.edits(entry.value, value, wanted)
             except UnableError:
-                found += layout.replace(entry.name, wanted)
+                found += layout.exchange(entry.name, {entry.name: wanted})
         return found
 
     def _rearranged(self, layout: BlockMap | FlowMap, node: Node, old: JSONObject, new: JSONObject) -> list[Edit]:
@@ -376,10 +376,6 @@ class BlockMap:
             raise UnableError
         return [Edit(entry.key.end, entry.value.start, f":{tree.newline}{self._indentation}{tree.step}{field}: ")]
 
-    def replace(self, name: str, value: Any) -> list[Edit]:
-        """Rewrite an entry; the comments in it go above it."""
-        return self.exchange(name, {name: value})
-
     def exchange(self, name: str, values: Mapping[str, Any]) -> list[Edit]:
         """Put entries in the place of another one; the comments in it go above them."""
         entry = self._entries[self._index(name)]
@@ -524,11 +520,6 @@ class FlowMap:
         tree, entry = self._tree, self._named(name)
         text = f"{self._key(field)}{self._colon}{tree.text[entry.value.start : entry.value.end]}"
         return [Edit(entry.value.start, entry.value.end, self._in_braces(text))]
-
-    def replace(self, name: str, value: Any) -> list[Edit]:
-        """Rewrite a value."""
-        entry = self._named(name)
-        return flow_edits(self._tree, entry.value, value)
 
     def _boxed(self, name: str, body: str) -> str:
         return f"{self._key(name)}{self._colon}{self._in_braces(body)}"

@@ -56,7 +56,8 @@ class Consumer(NamedTuple):
     @classmethod
     def of(cls, owner: JSONObject) -> Consumer:
         """Return a pod or a PodGroup as a consumer."""
-        return cls(POD_GROUP if owner.get("kind") == "PodGroup" else POD, name_of(owner), uid_of(owner))
+        resource = POD_GROUP if owner.get("kind") == "PodGroup" else POD
+        return cls(resource, owner["metadata"]["name"], uid_of(owner))
 
     def __str__(self) -> str:
         """Name it, such as ``pod a``, ``PodGroup b`` or ``jobs.batch c``."""
@@ -86,8 +87,8 @@ def pods_using(claim: JSONObject | None) -> list[str]:
 
 def uid_of(obj: JSONObject) -> str:
     """Return an object's UID; a placeholder if it has none yet."""
-    metadata = metadata_of(obj)
-    return metadata.get("uid") or f"UID:{metadata.get('name', '')}"
+    uid = metadata_of(obj).get("uid")
+    return uid if uid and isinstance(uid, str) else f"UID:{name_of(obj)}"
 
 
 class Use(NamedTuple):
@@ -196,7 +197,7 @@ def _named(entry: JSONObject, owner: JSONObject, inventory: Inventory) -> tuple[
     if template is None:
         return None, False, None
     claim = made(template, owner, entry.get("name", ""))
-    return name_of(claim), True, claim
+    return claim["metadata"]["name"], True, claim
 
 
 def made(template: JSONObject, owner: JSONObject, entry: str) -> JSONObject:
@@ -207,7 +208,7 @@ def made(template: JSONObject, owner: JSONObject, entry: str) -> JSONObject:
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {
-            "name": f"{name_of(owner)}-{entry}-{MADE}",
+            "name": f"{owner['metadata']['name']}-{entry}-{MADE}",
             "namespace": namespace_of(owner),
             "labels": metadata.get("labels") or {},
             "annotations": {**(metadata.get("annotations") or {}), CLAIM_NAME: entry},

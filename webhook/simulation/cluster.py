@@ -625,13 +625,14 @@ class Cluster:
         """
         if not claim["metadata"]["name"].endswith(MADE):
             return ""
-        index, namespace = self._admin_request(claim), self.inventory.find("Namespace", namespace_of(claim))
+        index = self._admin_request(claim)
+        namespace = None if index is None else self.inventory.find("Namespace", namespace_of(claim))
         labels, release = mapping(namespace, "metadata", "labels"), self.settings.release
-        if index is not None and namespace is not None and labels.get(admin_label(release)) != "true":
-            meant = admin_label_meant(labels, release)
-            more = f" (it has {meant})" if meant else ""
-            return f"spec.devices.requests[{index}].adminAccess: Forbidden: {admin_refusal(release)}{more}"
-        return self.quotas.admit(claim)
+        if namespace is None or labels.get(admin_label(release)) == "true":
+            return self.quotas.admit(claim)
+        meant = admin_label_meant(labels, release)
+        more = f" (it has {meant})" if meant else ""
+        return f"spec.devices.requests[{index}].adminAccess: Forbidden: {admin_refusal(release)}{more}"
 
     def assumed(self, claim: JSONObject) -> str:
         """Say that a claim counts as accepted because the labels of its namespace are unknown; empty for others."""

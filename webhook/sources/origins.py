@@ -26,6 +26,8 @@ from webhook.sources.bases import documents_in, named_in
 from webhook.sources.options import kustomization_of
 
 _ACTION: Final = "{{"
+_OUTPUT: Final = re.compile(r"(?:\s*\{\{-|\{\{).*?(?:-\}\}\s*|\}\})")
+"""An action, with the white space that it removes."""
 _KEY: Final = re.compile(r"(?:- +)*(?:[\"']?[\w./-]+[\"']?:|-(?= ))")
 _WORD: Final = re.compile(r"[\w./-]+|\S")
 _CONTROL: Final = re.compile(r"\{\{-?\s*(?:if|else|end|with|range|define|block|\$\w+\s*:?=|/\*)")
@@ -56,19 +58,39 @@ def locate(template: str, rendered: str, line: int, column: int) -> tuple[int, i
 
 
 def _offset(source: str, written: str, at: int) -> int:
-    """Return the offset in a template's line for one in its output; 0 if it is unknown.
-
-    It is known where no action is before it, or none behind it, and of a word that the template has once.
-    """
+    """Return the offset in a template's line for one in its output; that of the only action, or 0, if it is unknown."""
     if _start(source) != _start(written) or at <= 0:
         return 0
-    if source.startswith(written[:at]):
-        return at
-    if source.endswith(written[at:]):
-        return len(source) - len(written) + at
+    actions = list(_OUTPUT.finditer(source))
+    offset, is_text = _counterpart(source, actions, written, at)
+    if is_text:
+        return offset
     word = _WORD.match(written, at)
     places = [each.start() for each in _WORD.finditer(source) if word and each[0] == word[0]]
-    return places[0] if len(places) == 1 else 0
+    if len(places) == 1:
+        return places[0]
+    return source.index(_ACTION) if offset < 0 and len(actions) == 1 else max(offset, 0)
+
+
+def _counterpart(source: str, actions: Sequence[re.Match[str]], written: str, at: int) -> tuple[int, bool]:
+    """Return the offset in a template's line of the text or action that wrote an offset of its output; -1 if unknown.
+
+    Returns:
+        The offset, and whether it is one of the text between actions, which is the same in both.
+    """
+    done = begin = writer = 0
+    for end, action in [*((each.start(), each) for each in actions), (len(source), None)]:
+        text = source[begin:end]
+        place = written.find(text, done) if action else len(written) - len(text)
+        if place < done or not written.startswith(text, place) or (begin == 0 and place):
+            return (writer if at == done else -1), False
+        if at < place:
+            return writer, False
+        if at < place + len(text):
+            return begin + at - place, True
+        if action:
+            done, begin, writer = place + len(text), action.end(), source.index(_ACTION, end)
+    return writer, False
 
 
 @lru_cache(maxsize=16)

@@ -158,12 +158,15 @@ NAME: Final = "draguard"
 PATH: Final = "path"
 INLINE: Final = "inline"
 ANNOTATED: Final = "annotation"
+_MISREAD: Final = "misread"
+"""A comment that draguard cannot read."""
 
 UNUSED: Final = "unused-suppression"
 MALFORMED: Final = "malformed-suppression"
 UNEXPLAINED: Final = "unexplained-suppression"
 
 _IGNORE: Final = Pattern(r"ignore\s*\[([^\]]*)\][\s:-]*")
+_BARE: Final = Pattern(r"ignore\b[\s:\[\]-]*")
 _LONGEST_STATEMENT: Final = 60
 """The most characters of a comment that are shown."""
 _EXAMPLE: Final = "# draguard: ignore[RULE] the reason"
@@ -195,8 +198,8 @@ class Statement(NamedTuple):
     """A comment, an annotation, or a setting for paths that suppresses rules.
 
     Args:
-        rules: The names of the rules.
-        reason: Why they are ignored here.
+        rules: The names of the rules; none of a comment that cannot be read.
+        reason: Why they are ignored here; the text of a comment that cannot be read.
         finding: The place of the statement; of its problem, only the path is used.
         used: The rules of which it has suppressed a finding, or would have.
         place: Its scope, unless that is the files of a setting.
@@ -213,6 +216,8 @@ class Statement(NamedTuple):
 
     def suppresses(self, finding: Finding) -> Suppression | None:
         """Suppress a finding in its scope; None if it is about another rule."""
+        if self.kind == _MISREAD:
+            self.used.add(called(finding)[0])
         matching = [name for name in self.rules if names(name, finding)]
         self.used.update(matching)
         return Suppression(self.kind, self.reason) if matching else None
@@ -223,6 +228,9 @@ class Statement(NamedTuple):
         Args:
             is_known_to_matter: Tells whether this run checks a rule.
         """
+        if self.kind == _MISREAD:
+            yield self._misread()
+            return
         unused = [name for name in self.rules if name not in self.used and (self.globs or is_known_to_matter(name))]
         kept, names = ", ".join(name for name in self.rules if name not in unused), ", ".join(unused)
         if unused:
@@ -236,6 +244,18 @@ class Statement(NamedTuple):
         if kept and not self.reason:
             hint = f"write {_EXAMPLES[self.kind].replace('RULE', kept)}"
             yield finding_at(self.finding, UNEXPLAINED, f"gives no reason for suppressing {kept}", hint)
+
+    def _misread(self) -> Finding:
+        """Say how to write it: with the rule that it names, or those of the findings in its scope."""
+        bare, rules = _BARE.match(self.reason), sorted(self.used)
+        what = "names no rule in [ ]" if bare else "is not an instruction that draguard knows"
+        reason = self.reason[bare.end() :] if bare else ""
+        first, _, rest = reason.partition(" ")
+        if first and is_known(first):  # the brackets are missing
+            rules, reason = [first], rest.strip()
+        example = f"# draguard: ignore[{', '.join(rules)}] {reason or 'the reason'}" if rules else _EXAMPLE
+        message = f"`{cut(self.reason, _LONGEST_STATEMENT)}` {what}, so it suppresses nothing"
+        return finding_at(self.finding, MALFORMED, message, f"write {example}")
 
 
 class Statements:
@@ -284,12 +304,10 @@ class Statements:
                 self._malformed(where, f"is one of more than {MOST_FINDINGS:,} in the file")
                 return
             match = _IGNORE.match(comment.text)
-            if match is None or not names_in(match[1]):
-                is_bare = comment.text.startswith("ignore")
-                what = "names no rule in [ ]" if is_bare else "is not an instruction that draguard knows"
-                self._malformed(where, f"`{cut(comment.text, _LONGEST_STATEMENT)}` {what}", f"write {_EXAMPLE}")
-                continue
             place = whole if comment.is_top else StatementScope(document.source, 0, comment.about)
+            if match is None or not names_in(match[1]):
+                self._put(Statement(_MISREAD, (), comment.text, where, set(), place))
+                continue
             self._add(Statement(INLINE, names_in(match[1]), comment.text[match.end() :], where, set(), place))
 
     def _note_annotation(self, document: Document) -> None:
@@ -330,6 +348,7 @@ class Statements:
         if has_room := len(beside) < _MOST_RULES:
             beside.append(statement)
             self._files.add(statement.place.file)
+        if has_room or statement.kind == _MISREAD:
             self.all.append(statement)
         return has_room
 

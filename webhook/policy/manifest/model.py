@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
-from webhook.cel.environment import Program
+from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError
 from webhook.cel.syntax.ast import Expression, within
 from webhook.later import cached_property
@@ -20,7 +20,6 @@ from webhook.policy.manifest.expressions import (
     MUTATIONS,
     VALIDATION,
     Compiler,
-    ExpressionFailure,
     Role,
 )
 from webhook.policy.manifest.kinds import GroupVersionKind, kind_of, served_as
@@ -160,7 +159,7 @@ class StatedExpression(NamedTuple):
     text: str
     path: Path
     name: str
-    compiled: Program | ExpressionFailure
+    compiled: Program | Refusal
 
     @property
     def start(self) -> int:
