@@ -509,11 +509,6 @@ class CheckResult(NamedTuple):
     costs: tuple[Cost, ...]
     unchecked: int = 0
 
-    @property
-    def passed(self) -> bool:
-        """Whether the API server would accept all policies and bindings."""
-        return all(finding.problem.level != ERROR for finding in self.findings)
-
 
 def check_policies(
     given: Iterable[Given | JSONObject], release: Release = DEFAULT, stated: Mapping[str, bool] | None = None
