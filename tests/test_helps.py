@@ -115,9 +115,9 @@ def test_what_never_is_allocated_names_the_release() -> None:
     constraint = "      constraints: [{matchAttribute: gpu.example.com/driverVersion}]\n      requests:\n"
     template = TEMPLATE.replace("      requests:\n", constraint) + "          count: 2\n"
     slices = SLICE + "  - {name: gpu-1, attributes: {driverVersion: {version: 1.3.0}}}\n"
-    assert "note: judged as Kubernetes 1.37\n" in said(template, slices, CLASS)
+    assert "a node has the devices; judged as Kubernetes 1.37\n" in said(template, slices, CLASS)
     options = "--kubernetes-version", "1.35"
-    assert "note: judged as Kubernetes 1.35\n" in said(template, slices, CLASS, options=options)
+    assert "a node has the devices; judged as Kubernetes 1.35\n" in said(template, slices, CLASS, options=options)
 
 
 @each_row(
@@ -140,11 +140,6 @@ def test_capacity_that_no_device_has_is_named_with_the_most_that_one_has(wanted:
     ("{name: a}, {name: b}", "", ": request gpu and request more want 3 devices, and 2 are left for them together\n"),
     ("{name: a}, {name: b}", "allocationMode: All", ": request gpu and request more want 4 devices, and 2 are left"),
     ("{name: a}, {name: b, allowMultipleAllocations: true}", "count: 2", "\n"),
-    (
-        "{name: a, taints: [{key: k, effect: NoSchedule}]}, {name: b}, {name: c}",
-        "",
-        "2 are left for them together; taint k:NoSchedule is not tolerated\n",
-    ),
 )
 def test_requests_that_want_too_many_devices_together(devices: str, fields: str, why: str) -> None:
     slices = f"{SLICE.partition('  devices:')[0]}  devices: [{devices}]\n"
@@ -152,6 +147,59 @@ def test_requests_that_want_too_many_devices_together(devices: str, fields: str,
     shown = said(f"{TEMPLATE}          count: 2\n{second}", slices, CLASS)
     assert "requests: even if all devices are free, 1 node cannot meet all requests together" in shown
     assert why in shown
+
+
+_ALIKE = "{name: a, attributes: {m: {int: 0}, r: {int: 0}}}, {name: b, attributes: {m: {int: 0}, r: {int: 0}}}"
+_CROSSED = "{name: a, attributes: {m: {int: 0}, r: {int: 0}}}, {name: b, attributes: {m: {int: 0}, r: {int: 1}}}"
+_C = "{name: c, attributes: {m: {int: 1}, r: {int: 1}}}"
+_SIZES = "{name: a, capacity: {memory: {value: 8Gi}}}, {name: b, capacity: {memory: {value: 80Gi}}}"
+_SIZE = "capacity: {requests: {memory: 9Gi}}"
+_LACK = "without the capacity that request r0 asks for, a node has the devices: capacity memory: a device has 8Gi, 9Gi"
+_TAINTED = "{name: t, taints: [{key: k, effect: NoSchedule}]}"
+_TOLERATE = "with all taints tolerated, a node has the devices: tolerate the taints, or wait until they are removed"
+_M, _R, _D = "matchAttribute: g/m", "matchAttribute: g/r", "distinctAttribute: g/m"
+
+
+@each_row(
+    ("devices", "requests", "constraints", "field", "help_"),
+    (
+        f"{_CROSSED}, {_C}",
+        ["count: 2"],
+        [_M, _R],
+        "constraints[0].matchAttribute",
+        f"without the constraint {_M}, a node",
+    ),
+    (f"{_ALIKE}, {_C}", ["count: 2"], [_D, _R], "constraints[0].distinctAttribute", f"without the constraint {_D}, a"),
+    (_CROSSED, ["count: 2"], [_M, _R], "constraints[1].matchAttribute", f"without the constraint {_R}, a node has"),
+    (
+        f"{_CROSSED}, {_C}",
+        ["", ""],
+        [_M, _R],
+        "constraints[0].matchAttribute",
+        f"without the constraint {_M}, a node has",
+    ),
+    (
+        _ALIKE,
+        ["", ""],
+        [_D],
+        "constraints[0].distinctAttribute",
+        f"without the constraint {_D}, a node has the devices",
+    ),
+    (_ALIKE, ["count: 2"], [_D, "distinctAttribute: g/r"], "constraints", f"without the constraints {_D} and distinct"),
+    (_SIZES, [_SIZE, _SIZE], [], "requests[0].exactly.capacity", _LACK),
+    (_TAINTED, [""], [], "requests", _TOLERATE),
+    (f"{_TAINTED}, {_ALIKE}", ["count: 2", ""], [], "requests", _TOLERATE),
+)
+def test_what_a_claim_that_is_never_allocated_can_do_without_is_named(
+    devices: str, requests: list[str], constraints: list[str], field: str, help_: str
+) -> None:
+    asked = [f"{{name: r{place}, exactly: {{deviceClassName: g, {each}}}}}" for place, each in enumerate(requests)]
+    stated = f"requests: [{', '.join(asked)}], constraints: [{', '.join(f'{{{each}}}' for each in constraints)}]"
+    claim = f"{claim_manifest().partition('spec:')[0]}spec: {{devices: {{{stated}}}}}\n"
+    slices = f"{SLICE.partition('  devices:')[0]}  devices: [{devices}]\n"
+    shown = said(*(each.replace("gpu.example.com", "g") for each in (claim, slices, CLASS)))
+    assert f"warning never-allocated: spec.devices.{field}: even if all devices are free, " in shown
+    assert help_ in shown.partition("\nhelp: ")[2].partition("; judged as")[0]
 
 
 def test_an_allocated_claim_is_not_allocated_again() -> None:

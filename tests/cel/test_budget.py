@@ -25,10 +25,10 @@ from webhook.budget import (
     limited,
     work,
 )
-from webhook.cel.environment import Environment
+from webhook.cel.environment import Environment, Refusal
 from webhook.cel.ext.comprehensions import BINDINGS
 from webhook.cel.ext.optionals import OPTIONALS
-from webhook.cel.kubernetes.devices import SelectorRefusal, compile_selector, selector_environment
+from webhook.cel.kubernetes.devices import compile_selector, selector_environment
 from webhook.cel.kubernetes.environments import CALL_LIMIT, admission_environment
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import DYN, INT, Type, declared_name, map_of
@@ -76,7 +76,7 @@ def test_compiling_takes_no_more_steps_than_it_spends_and_its_report_is_short(ex
             assert budget.left < 0
     spent = units - max(budget.left, 0)
     assert steps() < 10_000 + spent * STEPS_PER_UNIT
-    assert not isinstance(found, SelectorRefusal) or len(found.detail) < MAX_REPORT + 100
+    assert not isinstance(found, Refusal) or len(found.text) < MAX_REPORT + 100
 
 
 @each_row("expression", *ATTACKS.values())
@@ -223,10 +223,10 @@ def test_without_a_budget_an_error_of_a_very_large_type_is_short(value: str, cou
         expression = bindings(value, "1", count).replace("true)", f"n{count - 1})" if end == "true" else f"{end})")
         with counting() as steps:
             found = compile_selector(expression, Release(36), stored=True)
-        assert isinstance(found, SelectorRefusal)
-        assert said in found.detail
-        assert "(…)" in found.detail
-        assert len(found.detail) < 3 * len(expression)
+        assert isinstance(found, Refusal)
+        assert said in found.text
+        assert "(…)" in found.text
+        assert len(found.text) < 3 * len(expression)
         assert steps() < 20_000 * count
 
 

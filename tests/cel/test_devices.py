@@ -1,14 +1,14 @@
 from tests.rows import each_row, each_row_beside
 from webhook.api.dra.selectors import cel_selector
+from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes.devices import (
     CONSUMABLE_CAPACITY,
     LIST_ATTRIBUTES,
     MAX_COST,
-    CompiledSelector,
-    SelectorRefusal,
     compile_selector,
     cost_of,
+    max_cost,
 )
 from webhook.release import Release
 from webhook.schema import Target
@@ -21,9 +21,9 @@ TOO_COMPLEX = "too complex"
 
 def judged(expression: str, release: int, gates: frozenset[str] = ALL, *, stored: bool = False) -> str:
     selector = compile_selector(expression, Release(release), gates, stored=stored)
-    if isinstance(selector, SelectorRefusal):
-        return selector.detail.partition("\n")[0]
-    return TOO_COMPLEX if (selector.max_cost or 0) > MAX_COST else ""
+    if isinstance(selector, Refusal):
+        return selector.text.partition("\n")[0]
+    return TOO_COMPLEX if max_cost(selector, Release(release)) > MAX_COST else ""
 
 
 @each_row("release", *range(31, 37))
@@ -91,15 +91,14 @@ def test_a_selector_costs_no_more_than_a_million(depth: int, reason: str) -> Non
     assert judged(expression, 32) == judged(expression, 36) == reason
     assert judged(expression, 31) == ""
     selector = compile_selector(expression, Release(36))
-    assert isinstance(selector, CompiledSelector)
-    assert selector.max_cost is not None
-    assert (selector.max_cost > MAX_COST) is bool(reason)
+    assert isinstance(selector, Program)
+    assert (max_cost(selector, Release(36)) > MAX_COST) is bool(reason)
 
 
 @each_row_beside("expression", "cost")
 def test_costs_follow_the_sizes_that_devices_may_have(expression: str, cost: int | None) -> None:
     selector = compile_selector(expression, Release(36), ALL)
-    assert (selector.max_cost if isinstance(selector, CompiledSelector) else None) == cost
+    assert (max_cost(selector, Release(36)) if isinstance(selector, Program) else None) == cost
 
 
 @each_row(
@@ -111,10 +110,10 @@ def test_includes_finds_a_value_alone_or_in_a_list_as_long_as_attributes_may_be(
     value: object, expected: object
 ) -> None:
     selector = compile_selector('device.attributes["a"].b.includes("c")', Release(36), ALL)
-    assert isinstance(selector, CompiledSelector)
+    assert isinstance(selector, Program)
     found: object
     try:
-        found = selector.program.evaluate({"device": {"attributes": {"a": {"b": value}}}})
+        found = selector.evaluate({"device": {"attributes": {"a": {"b": value}}}})
     except EvaluationError as error:
         found = str(error)
     assert found == expected
@@ -160,5 +159,5 @@ def test_problems_are_the_api_servers(expression: str, release: int, reason: str
 def test_a_type_that_is_refused_has_its_full_name(expression: str, shown: str) -> None:
     """common/types/types.go, String; errors of the checker have other names."""
     found = compile_selector(expression, Release(36), stored=True)
-    assert isinstance(found, SelectorRefusal)
-    assert found.detail == f"must evaluate to bool or the unknown type, not {shown}"
+    assert isinstance(found, Refusal)
+    assert found.text == f"must evaluate to bool or the unknown type, not {shown}"

@@ -43,7 +43,6 @@ def found(*validations: str, **fields: Any) -> list[tuple[str, str, str]]:
 
 def test_good_policies_have_no_findings_and_a_cost_for_each_expression() -> None:
     result = check_policies([POLICY, BINDING, MUTATING, MUTATING_BINDING])
-    assert result.passed
     assert result.findings == ()
     shared = "matchConditions[0].expression", "variables[0].expression"
     validating = "validations[0].expression", "auditAnnotations[0].valueExpression"
@@ -56,8 +55,8 @@ def test_good_policies_have_no_findings_and_a_cost_for_each_expression() -> None
 @each_row(("expression", "version"), ("object.", "v1"), ("object.spec =", "*"), (" ", "*"))
 def test_what_the_api_server_refuses_does_not_pass(expression: str, version: str) -> None:
     result = check_policies(validating(expression, rules=[PODS | {"apiVersions": [version]}]))
-    assert not result.passed
     (problem,) = (each.problem for each in result.findings)
+    assert problem.level == "error"
     assert problem.field == "spec.validations[0].expression"
     assert ("Syntax error" if expression.strip() else "Required value") in str(problem)
 
@@ -88,15 +87,6 @@ def test_what_the_api_server_refuses_does_not_pass(expression: str, version: str
     ),
     ("object.metadata.labels.contains('a')", "'KEY' in MAP asks for a key"),
     ("object.metadata.finalizers.contains('a')", "VALUE in LIST asks for an item"),
-    (
-        "authorizer.group('').resource('pods').name('a').verb('get').allowed()",
-        "the authorizer is asked by ….check('VERB').allowed()",
-    ),
-    (
-        "object.spec.containers.image != 'a'",
-        "a list has no fields: read one item by LIST[0], or ask for each by LIST.all(item, …) or exists",
-    ),
-    ("'a' in object.spec.containers", "the items of the list have fields: LIST.exists(item, item.FIELD == VALUE)"),
     (
         "has(oldSelf)",
         "has(…) asks whether a field is there, as has(object.spec), 'key' in MAP whether a key is; objects may be null",
@@ -164,23 +154,21 @@ def test_an_amount_that_is_never_written_so_is_found(comparison: str, hint: str)
 
 
 @each_row(
-    ("comparison", "hint"),
-    (
-        "request.userInfo.username == 'system:serviceaccount:drivers:*'",
-        'write .startsWith("system:serviceaccount:drivers:")',
-    ),
-    ("!('*-admins' in request.userInfo.groups)", 'write .endsWith("-admins")'),
-    ("request.userInfo.groups.exists(each, each == 'dev-*')", 'write .startsWith("dev-")'),
-    ("object.metadata.name in ['a', '*gpu*']", 'write .contains("gpu")'),
-    ("object.spec.containers.all(c, c.image.startsWith('example.com/*'))", 'write .startsWith("example.com/")'),
-    ("object.metadata.name.startsWith('^gpu')", "only .matches() takes patterns"),
-    ("object.metadata.namespace == 'team-.*'", "only .matches() takes patterns"),
+    ("comparison", "pattern"),
+    ("request.userInfo.username == 'system:serviceaccount:drivers:*'", "system:serviceaccount:drivers:*"),
+    ("!('*-admins' in request.userInfo.groups)", "*-admins"),
+    ("request.userInfo.groups.exists(each, each == 'dev-*')", "dev-*"),
+    ("object.metadata.name in ['a', '*gpu*']", "*gpu*"),
+    ("object.spec.containers.all(c, c.image.startsWith('example.com/*'))", "example.com/*"),
+    ("object.metadata.name.startsWith('^gpu')", "^gpu"),
+    ("object.metadata.namespace == 'team-.*'", "team-.*"),
     ("object.metadata.name.matches('^gpu-.*$')", ""),
     ("object.metadata.annotations.schedule == '*/5 * * * *'", ""),
     ("object.metadata.finalizers.exists(each, each == 'example.com/*')", ""),
 )
-def test_a_pattern_that_is_compared_as_a_text_is_found(comparison: str, hint: str) -> None:
-    assert [each.hint for each in problems(comparison) if each.rule == "pattern-as-text"] == [hint] * bool(hint)
+def test_a_pattern_that_is_compared_as_a_text_is_found(comparison: str, pattern: str) -> None:
+    listed = [each.message.split(" ")[0] for each in problems(comparison) if each.rule == "pattern-as-text"]
+    assert listed == [f'"{pattern}"'] * bool(pattern)
 
 
 @each_row(
@@ -207,7 +195,7 @@ def test_rules_of_made_up_bindings_take_little_work() -> None:
         binding(matchResources={"resourceRules": [narrowed]}),
     ]
     with counting() as steps:
-        assert check_policies(given).passed
+        assert all(each.problem.level != "error" for each in check_policies(given).findings)
     assert steps() < 500_000
 
 

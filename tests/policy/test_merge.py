@@ -17,7 +17,8 @@ from webhook import patch as patching
 from webhook.api.versions import VERSIONS, schema_of
 from webhook.cel.types.values import UInt
 from webhook.patch import PatchError, TestFailedError, apply_patch, difference
-from webhook.policy.change.merge import MergeError, apply
+from webhook.policy.change.decoding import MutationError
+from webhook.policy.change.merge import apply
 from webhook.policy.change.native import Foreign
 from webhook.schema.derive.shape import Structure
 
@@ -49,7 +50,7 @@ def test_containers_are_merged_by_name() -> None:
 
 def test_a_wrong_value_is_not_an_unknown_field_whatever_its_text() -> None:
     old = POD["spec"] | {"hostNetwork": "a: field not declared in schema"}
-    with pytest.raises(MergeError, match="hostNetwork: expected boolean"):
+    with pytest.raises(MutationError, match="hostNetwork: expected boolean"):
         spec_of({"priority": 3}, old)
 
 
@@ -75,26 +76,27 @@ def test_ports_are_distinguished_by_number_and_protocol_and_finalizers_are_a_set
 
 @each_row_beside("configuration", "places")
 def test_what_would_be_replaced_as_a_whole_is_refused(configuration: dict[str, Any], places: str) -> None:
-    with pytest.raises(MergeError) as caught:
+    with pytest.raises(MutationError) as caught:
         merged(POD, configuration)
-    assert str(caught.value) == (f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {places}")
+    why = f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {places}"
+    assert str(caught.value) == f"error applying patch: {why}"
 
 
 @each_row_beside("configuration", "text")
 def test_what_is_not_of_the_objects_type_is_refused(configuration: dict[str, Any], text: str) -> None:
-    with pytest.raises(MergeError) as caught:
+    with pytest.raises(MutationError) as caught:
         merged(POD, configuration)
-    assert str(caught.value) == f"failed to convert patch object to typed object: {text}"
+    assert str(caught.value) == f"error applying patch: failed to convert patch object to typed object: {text}"
 
 
 def test_a_value_of_cel_is_not_of_the_objects_type() -> None:
     said = r"\.metadata\.finalizers\[={{undefined}}\]: expected string, got &value\.valueUnstructured{Value:0x1}$"
-    with pytest.raises(MergeError, match=said):
+    with pytest.raises(MutationError, match=said):
         merged(POD, {"metadata": {"finalizers": [Foreign(UInt(1))]}})
 
 
 def test_neither_what_is_malformed_nor_what_is_of_a_newer_release_is_changed() -> None:
-    with pytest.raises(MergeError, match="failed to convert original object to typed object"):
+    with pytest.raises(MutationError, match="failed to convert original object to typed object"):
         merged(POD | {"spec": {"priority": "high"}}, {"spec": {"priority": 1}})
     newer = POD | {"future": {"a": 1}, "spec": POD["spec"] | {"fieldOfTheFuture": [1]}}
     assert merged(newer, {"spec": {"priority": 1}}) == newer | {"spec": newer["spec"] | {"priority": 1}}
@@ -104,9 +106,9 @@ def test_claims_are_known_in_each_version_and_every_type_that_is_named_is_there(
     changed = merged(CLAIM, {"metadata": {"labels": {"a": "b"}}})
     assert changed["metadata"]["labels"] == {"a": "b"}
     old = CLAIM | {"apiVersion": "resource.k8s.io/v1beta1"}
-    with pytest.raises(MergeError, match="may not mutate atomic"):
+    with pytest.raises(MutationError, match="may not mutate atomic"):
         merged(old, {"spec": {"devices": {"requests": [{"name": "a", "count": 1}]}}})
-    with pytest.raises(MergeError, match="exactly: field not declared in schema"):
+    with pytest.raises(MutationError, match="exactly: field not declared in schema"):
         merged(old, {"spec": {"devices": {"requests": [{"exactly": {}}]}}})
     served = {(version, kind) for version, each in VERSIONS.items() for kind in each.kinds}
     for api_version, kind in served | {("v1", "ConfigMap"), ("v1", "Service"), ("networking.k8s.io/v1", "Ingress")}:

@@ -384,7 +384,12 @@ def test_pods_of_a_cluster_use_its_claims(tmp_path: Path) -> None:
     ("count", "incomplete", "message", "hint"),
     (9, 1, "no node has more than 3 (n1)", "help: ask for 2 at most"),
     (3, 1, "no node has 3 devices that are available together for request r: at most 2, counter memory", "is left"),
-    (3, 3, "even if all devices are free, no node has 3 devices", "/n2 is incomplete: 1 of 2 slices of generation 1\n"),
+    (
+        3,
+        3,
+        "even if all devices are free, no node has 3 devices",
+        "/n2 with 3 devices is incomplete: 1 of 2 slices of generation 1\n",
+    ),
 )
 def test_what_helps_is_advised(count: int, incomplete: int, message: str, hint: str, tmp_path: Path) -> None:
     others = devices("n2", incomplete)

@@ -16,8 +16,9 @@ from webhook.allocation.capacity import Take, as_published, take
 from webhook.allocation.devices import Content, Device, Taint, Tolerations, named, terms
 from webhook.allocation.features import Implementation
 from webhook.allocation.selecting import LISTS, RUNTIME, SCALARS, Chooser, DeviceValues, Selectors, by_content
+from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError
-from webhook.cel.kubernetes.devices import MAX_COST, CompiledSelector, SelectorRefusal
+from webhook.cel.kubernetes.devices import MAX_COST
 from webhook.cel.kubernetes.semver import Semver
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.values import type_of
@@ -432,16 +433,16 @@ _KINDS: Final = {"bool": "bool", "int": "int", "string": "string", "kubernetes.S
 _WORDS: Final = {"kubernetes.Semver": "semver"}
 
 
-def _derived(compiled: CompiledSelector | SelectorRefusal, values: DeviceValues, content: Content) -> JSONObject | str:
+def _derived(compiled: Program | Refusal, values: DeviceValues, content: Content) -> JSONObject | str:
     """Return a derived attribute of a device, as in the API, or the error.
 
     Args:
         compiled: Its expression, or why it cannot be compiled.
     """
-    if isinstance(compiled, SelectorRefusal):
-        return f"CEL compile error: {compiled.detail}"
+    if isinstance(compiled, Refusal):
+        return f"CEL compile error: {compiled.text}"
     try:
-        found = _attribute(compiled.program.evaluate(values.of(content), meter=Meter(MAX_COST)))
+        found = _attribute(compiled.evaluate(values.of(content), meter=Meter(MAX_COST)))
     except CelError as error:
         found = str(error)
     return f"{RUNTIME}{found}" if isinstance(found, str) else found

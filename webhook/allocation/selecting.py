@@ -13,16 +13,10 @@ from webhook.allocation.devices import Content, named
 from webhook.allocation.features import Implementation
 from webhook.budget import current
 from webhook.cel.cache import Cache
+from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import quantity, semver
-from webhook.cel.kubernetes.devices import (
-    CONSUMABLE_CAPACITY,
-    LIST_ATTRIBUTES,
-    MAX_COST,
-    CompiledSelector,
-    SelectorRefusal,
-    compile_selector,
-)
+from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, compile_selector
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.ast import reads
 from webhook.cel.types.values import NONE, DefaultingMap, Optional, Value, type_of
@@ -106,10 +100,10 @@ Reads = Sequence[tuple[str, str]]
 """The parts of a device that an expression reads: ``attributes`` or ``capacity``, and a name with its domain."""
 
 
-def reads_of(selector: CompiledSelector) -> Reads | None:
+def reads_of(selector: Program) -> Reads | None:
     """Return the reads of a selector beside those of all devices, None if their names are not known."""
     found = []
-    for path in sorted(set(reads(selector.root, "device"))):
+    for path in sorted(set(reads(selector.checked.root, "device"))):
         if path in {("driver",), ("allowMultipleAllocations",)}:
             continue
         if len(path) < _NAMED or path[0] not in {"attributes", "capacity"}:
@@ -149,7 +143,7 @@ _UNSEEN: Final = object()
 _BYTES_A_CHARACTER: Final = 400
 """The memory that a compiled selector takes for each character of its text."""
 _BYTES: Final = 20_000
-_programs: Final[Cache[tuple[CompiledSelector | SelectorRefusal, Reads | None]]] = Cache(16 << 20)
+_programs: Final[Cache[tuple[Program | Refusal, Reads | None]]] = Cache(16 << 20)
 """The compiled selectors of all allocators, with their reads; the scheduler keeps such a cache, too."""
 
 
@@ -161,7 +155,7 @@ class _Selector:
         known = _programs.get(key)
         if known is None:
             compiled = compile_selector(expression, release, gates, stored=True)
-            known = compiled, None if isinstance(compiled, SelectorRefusal) else reads_of(compiled)
+            known = compiled, None if isinstance(compiled, Refusal) else reads_of(compiled)
             _programs.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
         self._compiled, self.reads = known
         self.expression = expression
@@ -179,10 +173,10 @@ class _Selector:
         return self._alike[key]
 
     def _evaluate(self, content: Content) -> bool | Fault:
-        if isinstance(self._compiled, SelectorRefusal):
-            return Fault(f"CEL compile error: {self._compiled.detail}")
+        if isinstance(self._compiled, Refusal):
+            return Fault(f"CEL compile error: {self._compiled.text}")
         try:
-            result = self._compiled.program.evaluate(self._values.of(content), meter=Meter(MAX_COST))
+            result = self._compiled.evaluate(self._values.of(content), meter=Meter(MAX_COST))
         except CelError as error:
             if not isinstance(error, EvaluationError):
                 return Fault(f"{RUNTIME}{error}", is_runtime=True)
@@ -349,7 +343,7 @@ class Selectors:
             found = self._choosers[first, second] = Chooser(*several, binds=self._features.DeviceBindingAndStatus)
         return found
 
-    def derivation(self, expression: str) -> tuple[CompiledSelector | SelectorRefusal, DeviceValues]:
+    def derivation(self, expression: str) -> tuple[Program | Refusal, DeviceValues]:
         """Return a derived attribute, from the devices as its expression sees them."""
         compiled = compile_selector(expression, self._release, self._gates, stored=True, is_derived=True)
         return compiled, self.values

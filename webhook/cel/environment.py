@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from webhook.budget import MAX_REPORT, current
 from webhook.cel.checker.checker import Checker
 from webhook.cel.checker.declarations import Checked, EnvironmentOptions, Library, Scope
-from webhook.cel.errors import CompileError, EvaluationError, Issues
+from webhook.cel.errors import CompileError, EvaluationError, Issues, ProgramError
 from webhook.cel.ext.standard import STANDARD
 from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.meter import TOO_DEEP, Meter
@@ -18,6 +18,7 @@ from webhook.cel.types.base import Type
 from webhook.cel.types.values import Value
 from webhook.issues import Issue
 from webhook.later import cached_property
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
 
@@ -60,6 +61,21 @@ class Program(Analysis):
         except RecursionError:
             raise EvaluationError(TOO_DEEP) from None
         return evaluate
+
+
+class Refusal(NamedTuple):
+    """Why an expression is refused, in the API server's words.
+
+    Args:
+        is_internal: Whether it counts as an internal error.
+        issues: The errors in the text of the expression.
+        hint: What was probably meant.
+    """
+
+    text: str
+    is_internal: bool = False
+    issues: tuple[Issue, ...] = ()
+    hint: str = ""
 
 
 def _too_deep(text: str) -> CompileError:
@@ -150,3 +166,20 @@ class Environment(Scope):
             ProgramError: A constant part of it always fails.
         """
         return self.program(self.check(text))
+
+    def attempt(
+        self, text: str, refuse: Callable[[Type], Refusal | None], hint_of: Callable[[CompileError], str] = lambda _: ""
+    ) -> Program | Refusal:
+        """Compiles an expression, or says why the API server refuses it.
+
+        Args:
+            refuse: Says why a type of its value is not allowed.
+            hint_of: Says what was probably meant.
+        """
+        try:
+            checked = self.check(text)
+            return refuse(checked.type) or self.program(checked)
+        except CompileError as error:
+            return Refusal(f"compilation failed: {error}", issues=tuple(error.issues), hint=hint_of(error))
+        except ProgramError as error:
+            return Refusal(f"program instantiation failed: {error}", is_internal=True)

@@ -13,7 +13,8 @@ from webhook.allocation.devices import Catalog
 from webhook.api.judgement import stored
 from webhook.api.templates import pod_template
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
-from webhook.cel.kubernetes.devices import SelectorRefusal, compile_selector
+from webhook.cel.environment import Refusal
+from webhook.cel.kubernetes.devices import compile_selector
 from webhook.check.cluster import not_found, read_cluster, take_each
 from webhook.check.expressions import located_in_option
 from webhook.check.files import piped_twice
@@ -106,8 +107,8 @@ def _published_twice(slices: Iterable[JSONObject], context: Context) -> Iterable
 def refused(expression: str, fleet: Fleet) -> Iterator[Finding]:
     """Yield what the API server finds wrong with a selector, with a hint."""
     compiled = compile_selector(expression, fleet.release, fleet.gates, stored=True)
-    if isinstance(compiled, SelectorRefusal):
-        problem = invalid(Path(), expression, compiled.detail)._replace(rule="cel-selector", issues=compiled.issues)
+    if isinstance(compiled, Refusal):
+        problem = invalid(Path(), expression, compiled.text)._replace(rule="cel-selector", issues=compiled.issues)
         hint = hint_of(problem, expression).hint
         yield located_in_option(problem._replace(hint=hint), expression, "-e")
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from functools import cache
 from importlib import resources
+from itertools import islice
 from types import CodeType, FunctionType
 from typing import Final, TypeVar
 
@@ -273,6 +274,10 @@ def list_of_rules(known: Mapping[str, ExplainedRule]) -> str:
     return "\n".join(["RULES:", *(f"  {name:{width}}  {_first_line(rule.doc)}" for name, rule in known.items())])
 
 
+_BRIEF: Final = 3
+"""How many sections are about the field alone."""
+
+
 def of_place(place: FieldPlace, release: Release | None, *, recursive: bool = False, is_brief: bool = False) -> str:
     """Describe a kind or a field.
 
@@ -296,19 +301,15 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool = Fa
         ],
         "LIMITS": [f"    {limit}" for limit in limits(place, release)],
         "FEATURE GATES": list(_gates(place, release)),
-    }
-    more = {
         "OTHER VERSIONS": list(_elsewhere(place, release)),
         "FIELDS": [line for part in children(place, release) for line in _of_part(part, release)],
         "NOT JUDGED HERE": _wrapped(", ".join(unjudged(place, release)), 4),
         "RULES": [line for stated, at in _joined(readers(place, release)) for line in _of_reader(stated, at, place)],
     }
-    for title, content in (sections if is_brief else sections | more).items():
+    for title, content in islice(sections.items(), _BRIEF if is_brief else None):
         if content:
             lines += ["", f"{title}:", *content]
-    if is_brief:
-        lines += ["", f"`draguard explain {place}` shows more"]
-    return "\n".join(lines)
+    return "\n".join([*lines, *["", f"`draguard explain {place}` shows more"][: 2 * is_brief]])
 
 
 def of_rule(name: str, rule: ExplainedRule, *, is_brief: bool = False) -> str:

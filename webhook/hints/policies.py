@@ -6,15 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST
-from webhook.cel.errors import (
-    MISMATCHED_TYPE,
-    NO_FIELDS,
-    NO_OVERLOAD,
-    NOT_A_FIELD,
-    RESERVED_NAME,
-    UNDECLARED,
-    UNDEFINED,
-)
+from webhook.cel.errors import MISMATCHED_TYPE, NO_OVERLOAD, NOT_A_FIELD, RESERVED_NAME, UNDECLARED, UNDEFINED
 from webhook.cel.kubernetes.environments import admission_environment
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
@@ -35,7 +27,6 @@ _INSTEAD: Final = {
     "params": "only a policy with a paramKind has parameters: add spec.paramKind",
     "namespace": "namespaceObject is the Namespace, request.namespace its name",
     "variables": "variables are those of spec.variables, and match conditions have none",
-    "verb": "the authorizer is asked by ….check('VERB').allowed()",
     "authorizer": "a messageExpression cannot use the authorizer",
     **dict.fromkeys(("self", "oldSelf"), "the object is called object here, and the old one oldObject"),
 }
@@ -66,8 +57,6 @@ def hint_of(error: CompileError, environment: Environment) -> str:
             return _of_field(issue.arguments[0], issue.arguments[1], environment)
         if issue.code == NO_OVERLOAD and (meant := _of_call(issue.arguments[0], issue.arguments[1], environment)):
             return meant
-        if issue.code == NO_FIELDS and issue.arguments[0].kind is Kind.LIST:
-            return "a list has no fields: read one item by LIST[0], or ask for each by LIST.all(item, …) or exists"
         if issue.code == NOT_A_FIELD:
             hint = (
                 "has(…) asks whether a field is there, as has(object.spec), 'key' in MAP whether a key is; "
@@ -121,8 +110,6 @@ def _of_operands(function: str, operands: Sequence[Type]) -> str:
     first, last = operands[0], operands[-1]
     if function == "@in" and last == types.STRING:
         return "….contains(…) looks for a part of a text; `in` is for items of lists and keys of maps"
-    if function == "@in" and last.kind is Kind.LIST and last.parameters[0].kind is Kind.STRUCT:
-        return "the items of the list have fields: LIST.exists(item, item.FIELD == VALUE)"
     if function == "contains":
         return _ASKED.get(first.kind, "")
     if function == "_+_" and {first.kind, last.kind} == {Kind.STRING, Kind.LIST}:

@@ -393,26 +393,32 @@ def comments_in(expression: str) -> list[int]:
 
 _PATTERN: Final = re.compile(r"\^.|.*(?:\*|[^$]\$$)", re.DOTALL)
 AS_TEXT: Final = "{} is a pattern, and is compared letter by letter"
+FOR_PATTERNS: Final = "only .matches() takes patterns; .startsWith() finds the beginning of a text"
 
 
-def patterns_in(call: Call) -> Iterator[tuple[Expression, Literal, str]]:
-    """Yield the patterns that a call takes for plain texts, each after what it is compared with, and before a hint."""
-    sides: Sequence[tuple[Expression, Sequence[Expression]]] = ()
+def compared(call: Call) -> Iterator[tuple[Expression, Sequence[Expression]]]:
+    """Yield each side of a comparison for equality, and the values with which it is compared."""
     if call.function in {"_==_", "_!=_"}:
         left, right = call.arguments
-        sides = (left, [right]), (right, [left])
-    elif call.function == "@in":
-        item, of = call.arguments
-        sides = ((item, of.elements) if isinstance(of, ListExpression) else (of, [item]),)
+        yield from ((left, [right]), (right, [left]))
+    elif call.function == "@in" and isinstance(of := call.arguments[1], ListExpression):
+        yield call.arguments[0], of.elements
+
+
+def compared_texts(call: Call) -> Iterator[tuple[Expression, Literal]]:
+    """Yield what a call compares with a text, as a whole or in part, and the text."""
+    sides = [*compared(call)]
+    if call.function == "@in":
+        sides.append((call.arguments[1], call.arguments[:1]))
     elif call.target and call.function in {"startsWith", "endsWith", "contains"}:
-        sides = ((call.target, call.arguments),)
-    for side, texts in sides:
-        for each in texts:
-            if isinstance(each, Literal) and isinstance(each.value, str) and _PATTERN.match(each.value):
-                begins, bare, ends = each.value.startswith("*"), each.value.strip("*"), each.value.endswith("*")
-                function = "contains" if begins is ends else "endsWith" if begins else "startsWith"
-                is_plain = bare and not _PATTERN.match(bare) and not bare.endswith(".")
-                yield side, each, f'write .{function}("{bare}")' if is_plain else "only .matches() takes patterns"
+        sides.append((call.target, call.arguments))
+    for side, several in sides:
+        yield from ((side, each) for each in several if isinstance(each, Literal) and isinstance(each.value, str))
+
+
+def patterns_in(call: Call) -> Iterator[tuple[Expression, Literal]]:
+    """Yield what a call compares with a pattern, which it takes for a plain text, and the pattern."""
+    return (each for each in compared_texts(call) if _PATTERN.match(each[1].value))
 
 
 def _is_in_text(expression: str, at: int) -> bool:

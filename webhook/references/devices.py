@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
-from webhook.allocation.devices import Content
-from webhook.allocation.explain import STEPS
+from webhook.allocation.devices import Content, amount
 from webhook.budget import current
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, lacking
 from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads
+from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
-from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
+from webhook.inventory import CLAIMS, MalformedError, devices_path
 from webhook.inventory.claims import POD, ClaimRequest, Consumer, Use, allocation_of
 from webhook.inventory.resources import path_of, requests
-from webhook.objects import JSONObject, items, mapping, text
-from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps
+from webhook.objects import JSONObject, items, mapping, namespace_of, text
+from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
 from webhook.references.rules import (
     SELECTING,
     Context,
@@ -44,7 +44,8 @@ from webhook.references.selecting import (
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
-    from webhook.simulation.cluster import Cluster
+    from webhook.simulation.cluster import NodeVerdict
+    from webhook.simulation.rejections import NodeGroup
 
 
 @rule_of_selectors(beside_devices=True)
@@ -294,43 +295,59 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     path = devices_path(claim)
     devices = mapping(claim, *path)
     nodes = _nodes_for_each(claim, context) if items(devices, "requests") else None
-    if context.free is None or nodes is None or _fits([devices], context, nodes) is not False:
+    if nodes is None or not (groups := _refused({"claim": devices}, context, nodes)):
         return
-    said, found = _unmet(claim, context.requests(claim), context.free, nodes or range(len(context.free.nodes)))
-    yield _never(found, f"even if all devices are free, {said}", context)
+    from webhook.simulation.rejections import cause  # few claims are never allocated
+
+    less = (each for each in _without(claim, context) if not _refused({"claim": each[0]}, context, nodes))
+    _, steps, hint = next(less, ({}, ("requests",), ""))
+    yield _never((*path, *steps), cause(groups), context, hint)
 
 
-def _unmet(
-    claim: JSONObject, requests: Sequence[ClaimRequest], free: Cluster, nodes: Sequence[int]
-) -> tuple[str, Steps]:
-    """Say what nodes lack for a claim, and where it asks for that."""
-    from webhook.simulation.cluster import Demand, untolerated  # few claims are never allocated
-    from webhook.simulation.rejections import Explainer, cause, closest, nowhere, taints_of
-    from webhook.simulation.scheduler import Needs, Round
-
-    path = devices_path(claim)
-    devices = mapping(claim, *path)
-    taken = free.inventory.take(_claim(devices)) or {}
-    round_ = Round(free, Needs({}, Demand.of({}), (Use("", taken, Consumer(POD, "", "")),)))
-    current().spend(_NODE * len(nodes[:_NODES_MOST]))
-    groups = Explainer(free).groups({node: round_.filter_devices(node) for node in nodes[:_NODES_MOST]}, round_)
-    steps: Steps = (*path, "requests")
-    step, taints = "", taints_of(each for group in groups for each in group.requests)
-    for (_, name), asked in islice(nowhere(groups).items(), 1):
-        step, wanted = STEPS[closest(asked)[0].step], next(each for each in requests if each.name == name)
-        if step == "constrained":
-            field, *others = map(field_of, items(devices, "constraints"))
-            steps = (*path, "constraints", *(() if others else (0, field)))
-        elif step == "enough" and wanted.capacity:
-            steps = (*wanted.path, "capacity")
-    tainted = f"; {untolerated(taints)}" if taints and step != "tolerated" else ""
-    return f"{cause(groups)}{tainted}", steps
-
-
-def _never(path: Steps, message: str, context: Context, hint: str = "") -> Problem:
+def _never(path: Steps, said: str, context: Context, hint: str = "") -> Problem:
     """Make a finding of the allocator, which names its release: `draguard simulate` may take another one."""
     release = Remark(f"judged as Kubernetes 1.{context.release}")
+    message = f"even if all devices are free, {said}"
     return finding(path, message, f"{hint}; {release}" if hint else release, "NeverAllocated")
+
+
+def _without(claim: JSONObject, context: Context) -> Iterator[tuple[JSONObject, Steps, str]]:
+    """Yield smaller claims, each without one part, with its path, and what it means if these could be allocated."""
+    path = devices_path(claim)
+    devices = mapping(claim, *path)
+    constraints = items(devices, "constraints")
+    named = [f"{field_of(each)}: {text(each, field_of(each))}" for each in constraints]
+    for index, each in enumerate(constraints):
+        others = [*constraints[:index], *constraints[index + 1 :]]
+        hint = f"without the constraint {named[index]}, a node has the devices"
+        yield {**devices, "constraints": others}, ("constraints", index, field_of(each)), hint
+    if constraints[1:]:
+        hint = f"without the constraints {' and '.join(named)}, a node has the devices"
+        yield {**devices, "constraints": []}, ("constraints",), hint
+    tolerant = deepcopy(devices)
+    for request in context.requests(claim):
+        here = request.path[len(path) :]
+        if request.capacity:
+            less = deepcopy(devices)
+            del value_at(less, here)["capacity"]
+            yield less, (*here, "capacity"), _lack(request, context)
+        value_at(tolerant, here)["tolerations"] = [{"operator": "Exists"}]
+    yield tolerant, ("requests",), _TAINTED
+
+
+_TAINTED: Final = (
+    "with all taints tolerated, a node has the devices: tolerate the taints, or wait until they are removed: they are "
+    "set in ResourceSlices and DeviceTaintRules"
+)
+
+
+def _lack(request: ClaimRequest, context: Context) -> str:
+    """Name the capacity of which no device has enough for a request, and the most that one has."""
+    contents = contents_of_class(request, context)[:_CONTENTS_MOST]
+    lacks = [context.fleet.lack(request.capacity, each) for each in contents if context.fleet]
+    known = {amount(parse_quantity(each.left)) if each.left else -1: each.text for each in lacks if each}
+    most = f": {known[max(known)]}" if known else ""
+    return f"without the capacity that request {request.name} asks for, a node has the devices{most}"
 
 
 @rule(*CLAIMS, level=NOTE, beside_devices=True)
@@ -393,7 +410,7 @@ def _most_allocated(request: JSONObject, most: int, context: Context) -> int:
 
     def fits(count: int) -> bool:
         counted = {"name": "request", "exactly": {**fields, "count": count}}
-        return _fits([{"requests": [counted]}], context) is not False
+        return not _refused({"claim": {"requests": [counted]}}, context)
 
     return bisect_left(range(1, most + 1), x=True, key=lambda count: not fits(count))
 
@@ -404,45 +421,24 @@ def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
 
     Extended resources that device classes provide count as a claim, too. Each claim alone could be allocated.
     """
-    known = [claim_or_template(pod, entry, context) for entry in items(pod, "spec", "resourceClaims")]
-    if None in known:
+    entries = [(each, claim_or_template(pod, each, context)) for each in items(pod, "spec", "resourceClaims")]
+    if not all(claim for _, claim in entries):
         return
-    wanting = (mapping(each, *devices_path(each)) for each in known if each and not allocation_of(each))
-    claims = [each for each in wanting if each]
-    extended = _extended(pod, context)
-    if found := list(_never_provided(pod, extended, context)):
-        yield from found
+    wanting = ((text(each, "name"), claim) for each, claim in entries if claim and not allocation_of(claim))
+    claims = {name: devices for name, claim in wanting if (devices := mapping(claim, *devices_path(claim)))}
+    if len(claims) < 2 and not any(map(context.extended.has, requests(pod))):  # noqa: PLR2004 - others tell of a claim
         return
-    together = [*claims, extended] if extended else claims
-    if len(together) < 2 and not extended:  # noqa: PLR2004 - a single claim is looked at by itself
+    groups = _refused(claims, context, pod=pod)
+    if not groups or any(_refused({name: devices}, context) for name, devices in claims.items()):
         return
-    if _fits(together, context) is False and all(_fits([each], context) for each in claims):
-        what = "of all the pod's claims together" if claims else "for the pod's extended resources together"
-        lists = {path_of(pod, text(each, "name"))[1] for each in items(extended, "requests")}
-        around = "resourceClaims" if claims else lists.pop() if len(lists) == 1 else ""
-        path = ("spec", around) if around else ("spec",)
-        yield _never(path, f"no node has the devices {what}, even if all of them are free", context)
+    from webhook.simulation.rejections import cause, lacking, nowhere
 
-
-def _never_provided(pod: JSONObject, extended: JSONObject, context: Context) -> Iterator[Problem]:
-    """Find the extended resources of containers for which alone no node has the devices."""
-    for request in items(extended, "requests"):
-        if _fits([{"requests": [request]}], context) is not False:
-            continue
-        path, wanted = path_of(pod, text(request, "name")), request["exactly"]["count"]
-        devices = "a device" if wanted == 1 else f"{wanted} devices"
-        most = _most_allocated(request["exactly"], wanted - 1, context)
-        hint = f"ask for {most} at most: all devices of a pod are used from one node" if most else ""
-        message = f'no node has {devices} for the extended resource "{path[-1]}", even if all of them are free'
-        yield _never(path, message, context, hint)
-
-
-def _extended(pod: JSONObject, context: Context) -> JSONObject:
-    """Return the device requests for a pod's extended resources that device classes provide."""
-    if "DRAExtendedResource" not in context.gates:
-        return {}
-    wanted = {each for each in requests(pod) if context.extended.has(each) and each not in context.of_nodes}
-    return mapping(context.extended.claim_for(pod, wanted), "spec", "devices") if wanted else {}
+    unprovided = {name: asked for (_, name), asked in nowhere(groups).items()}
+    for name, asked in unprovided.items():
+        yield _never(path_of(pod, name), f"no node has {lacking(asked)}", context)
+    if not unprovided:
+        lists = {"resourceClaims" if claims else path_of(pod, each["request"])[1] for each in groups[0].requests}
+        yield _never(("spec", *(lists if len(lists) == 1 else ())), cause(groups), context)
 
 
 def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[int] | None:
@@ -467,28 +463,43 @@ _CONTENTS_MOST: Final = 100
 """For how many different devices the nodes are looked up."""
 
 
-def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[int] | None = None) -> bool | None:
-    """Tell whether one of all nodes, or of some, could allocate claims; None if unknown, or too much work."""
+def _refused(
+    claims: Mapping[str, JSONObject], context: Context, nodes: Sequence[int] = (), pod: JSONObject | None = None
+) -> Sequence[NodeGroup]:
+    """Explain why no node could allocate claims; nothing if one could, if that is unknown, or too much work.
+
+    Args:
+        claims: The devices that each requests, by its name in the pod.
+        nodes: The places of the nodes that are tried; all if there are none.
+        pod: The pod that has them, and wants extended resources; None for none.
+    """
     free = context.free
-    if free is None or not free.nodes:
-        return None
+    if free is None:
+        return ()
+    from webhook.simulation.cluster import Demand
+    from webhook.simulation.rejections import Explainer
+    from webhook.simulation.scheduler import Needs, Round
+
     try:
-        made = [Inventory().take(_claim(devices)) or {} for devices in claims]
+        taken = [
+            free.inventory.take(_claim(name, namespace_of(pod or {}), devices)) or {}
+            for name, devices in claims.items()
+        ]
     except MalformedError:
-        return None
-    attempt = free.allocator.attempt(made)
-    for asked, node in enumerate(range(len(free.nodes)) if nodes is None else nodes):
-        if asked == _NODES_MOST:
-            return None
+        return ()
+    uses = tuple(Use("", each, Consumer(POD, "", "")) for each in taken)
+    round_ = Round(free, Needs(pod or {}, Demand.of(pod or {}), uses))
+    found: dict[int, NodeVerdict] = {}
+    for node in nodes or range(len(free.nodes)):
+        if len(found) == _NODES_MOST:
+            return ()
         current().spend(_NODE)
-        result = attempt.on(free.nodes[node].node)
-        if result.is_found:
-            return None if result.timed_out else True
-        if result.scope == "abort" or result.timed_out:
-            return None
-    return False
+        found[node] = round_.filter_devices(node)
+        if not found[node].by_devices or found[node].error:
+            return ()
+    return Explainer(free).groups(found, round_)
 
 
-def _claim(devices: JSONObject) -> JSONObject:
-    metadata, spec = {"name": "claim", "namespace": "default"}, {"devices": devices}
+def _claim(name: str, namespace: str, devices: JSONObject) -> JSONObject:
+    metadata, spec = {"name": name, "namespace": namespace}, {"devices": devices}
     return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}

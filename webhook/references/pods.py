@@ -284,8 +284,7 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
         where = "limits" if name in mapping(container, "resources", "limits") else "requests"
         if "/" not in name and context.inventory.find("DeviceClass", name):
             message = f'"{name}" is a device class, and no resource of containers: the API server refuses the pod'
-            or_else = f', or write "{IMPLICIT_PREFIX}{name}"' if "DRAExtendedResource" in context.gates else ""
-            hint = f"request devices by a claim{or_else}"
+            hint = f'request devices by a claim, or, from Kubernetes 1.36 on, by "{IMPLICIT_PREFIX}{name}"'
             yield finding((*path, "resources", where, name), message, hint)
             continue
         may_be_provided = is_extended(name) or is_implicit(name)

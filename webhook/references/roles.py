@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from webhook.hints.names import renamed
 from webhook.inventory import DRA
 from webhook.objects import JSONObject, items, namespace_of, placed, text, texts
 from webhook.policy.manifest.kinds import Kinds
-from webhook.problem import Advice, Problem, quoted
+from webhook.problem import Advice, Problem, Steps, quoted
 from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.spelling import nearest
 
@@ -83,14 +83,9 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
         if _ANY in groups:
             continue
         if DRA in groups:
-            for place, message, meant in _useless(each, kind=str(role.get("kind"))):
-                yield finding((*path, "resources", place), message, meant, "Unknown")
-            for of_verb, message, meant in _useless_verbs(each):
-                yield finding((*path, "verbs", *of_verb), message, meant, "Unknown")
-            for place, name in _no_drivers(each, context):
-                message = f'"{name}" is not the name of a driver: the rule has no effect'
-                hint = "use spec.driver of its ResourceSlices, a DNS subdomain such as gpu.example.com"
-                yield finding((*path, "resourceNames", place), message, hint, "Unknown")
+            yield from _useless(each, path, kind=str(role.get("kind")))
+            yield from _useless_verbs(each, path)
+            yield from _no_drivers(each, path, context)
         elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _KINDS), ""):
             message = f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
             names = (group.partition("/")[0] for group in groups)
@@ -102,37 +97,37 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
                 yield finding((*path, "resources", place), message, hint, "Unknown")
 
 
-def _useless(each: JSONObject, kind: str) -> Iterator[tuple[int, str, str | Advice]]:
-    """Yield the resources in a rule that have no effect, by place, each with why and advice."""
+def _useless(each: JSONObject, path: Steps, kind: str) -> Iterator[Problem]:
+    """Find the resources in a rule that have no effect."""
     for place, resource in enumerate(texts(each, "resources")):
-        if meant := _meant(resource, is_only=len(texts(each, "apiGroups")) == 1):
-            yield place, f'API group "{DRA}" has no resource "{resource}", so that this has no effect', meant
-        elif kind == "Role" and _KINDS.get(resource) is False:
+        meant = _meant(resource, is_only=len(texts(each, "apiGroups")) == 1)
+        message = f'API group "{DRA}" has no resource "{resource}", so that this has no effect'
+        if not meant and kind == "Role" and _KINDS.get(resource) is False:
             message = f"{resource} have no namespace: a Role cannot allow anything for them"
-            yield place, message, "write a ClusterRole, and a ClusterRoleBinding"
+            meant = "write a ClusterRole, and a ClusterRoleBinding"
+        if meant:
+            yield finding((*path, "resources", place), message, meant, "Unknown")
 
 
-def _useless_verbs(each: JSONObject) -> Iterator[tuple[Sequence[int], str, str | Advice]]:
-    """Yield the verbs in a rule that have no effect, by place, each with why and advice."""
-    stated, known = texts(each, "verbs"), [*_VERBS, *sorted(_NEEDED["driver"])]
-    for place, verb in enumerate(stated):
-        near = "" if verb in known else nearest(verb, known)
-        if near or (verb not in known and len(texts(each, "apiGroups")) == 1):
+def _useless_verbs(each: JSONObject, path: Steps) -> Iterator[Problem]:
+    """Find the verbs in a rule that have no effect."""
+    known = [*_VERBS, *sorted(_NEEDED["driver"])]
+    for place, verb in enumerate(texts(each, "verbs")):
+        near = nearest(verb, known)
+        if verb not in known and (near or len(texts(each, "apiGroups")) == 1):
             hint = renamed(near) if near else f"verbs are {', '.join(_VERBS)}"
-            yield (place,), f'there is no verb "{verb}", so that this has no effect', hint
-    for part, verbs in _NEEDED.items() if {*stated} <= {*known} else ():
-        if (resource := f"resourceclaims/{part}") in texts(each, "resources") and verbs.isdisjoint(stated):
-            needed = ", ".join(sorted(verbs - {_ANY}))
-            yield (), f"none of these verbs allows anything for {resource}", f"its verbs are {needed}"
+            yield finding((*path, "verbs", place), f'there is no verb "{verb}": it allows nothing', hint, "Unknown")
 
 
-def _no_drivers(each: JSONObject, context: Context) -> Iterator[tuple[int, str]]:
-    """Yield the resource names of a rule that should be drivers, and neither look like one nor are known, by place."""
+def _no_drivers(each: JSONObject, path: Steps, context: Context) -> Iterator[Problem]:
+    """Find the resource names of a rule that should be drivers, and neither look like one nor are known."""
     selectors = [items(one, "spec", "selectors") for one in context.inventory.all("DeviceClass")]
     for place, name in enumerate(texts(each, "resourceNames") if _DRIVER in texts(each, "resources") else ()):
         is_selected = any(name in drivers_of(one, context) for one in selectors)
         if "." not in name and not is_selected and not context.knows_driver(name):
-            yield place, name
+            message = f'"{name}" is not the name of a driver: the rule has no effect'
+            hint = "use spec.driver of its ResourceSlices, a DNS subdomain such as gpu.example.com"
+            yield finding((*path, "resourceNames", place), message, hint, "Unknown")
 
 
 def _meant(resource: str, *, is_only: bool) -> str | Advice:
@@ -157,15 +152,16 @@ def role_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
 
     The API server takes any name, but refuses a ClusterRoleBinding that names a Role.
     """
-    wanted, name, namespace = text(binding, "roleRef", "kind"), text(binding, "roleRef", "name"), namespace_of(binding)
-    spaces = dict(zip(ROLES, ("", namespace), strict=True))
+    wanted, name = text(binding, "roleRef", "kind"), text(binding, "roleRef", "name")
+    spaces = dict(zip(ROLES, ("", namespace_of(binding)), strict=True))
     if wanted not in spaces or context.inventory.find(wanted, name, spaces[wanted]):
         return
     message = context.missing(f"{wanted} {quoted(name)}", consequence="the binding has no effect")
     for kind, space in spaces.items():
-        names = [one for place, one in context.inventory.names(kind) if place == space]
-        near = name if kind != wanted else nearest(name, names)
-        role = context.inventory.find(kind, near, space) if near else None
+        near = (
+            name if kind != wanted else nearest(name, [one for at, one in context.inventory.names(kind) if at == space])
+        )
+        role = context.inventory.find(kind, near, space)
         if any(DRA in texts(each, "apiGroups") for each in items(role, "rules")):
-            meant = ("name", near) if kind == wanted else ("kind", kind)
-            yield finding(("roleRef", meant[0]), message, renamed(meant[1]), "NotFound")
+            field, meant = ("name", near) if kind == wanted else ("kind", kind)
+            yield finding(("roleRef", field), message, renamed(meant), "NotFound")

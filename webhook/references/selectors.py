@@ -37,7 +37,7 @@ from webhook.drivers import Devices, Profile
 from webhook.formats import near_semver
 from webhook.formats.quantities import near_quantity, quantity
 from webhook.hints.names import ask_first, in_expression, listed
-from webhook.hints.selectors import AS_TEXT, patterns_in
+from webhook.hints.selectors import AS_TEXT, FOR_PATTERNS, compared_texts, patterns_in
 from webhook.objects import JSONObject, text
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
@@ -483,18 +483,12 @@ def impossible_case(parts: Parts, _: Context) -> Iterator[Problem]:
 
     lowerAscii() and upperAscii() change all letters of an attribute, so the other side must be written likewise.
     """
-    for node in parts.nodes:
-        if not isinstance(node, Call) or node.function not in {"contains", "startsWith", "endsWith", "_==_"}:
+    for side, literal in (each for call in parts.nodes if isinstance(call, Call) for each in compared_texts(call)):
+        if not isinstance(side, Call) or side.function not in _CASES:
             continue
-        sides = [*([node.target] if node.target else []), *node.arguments]
-        recased = next((each for each in sides if isinstance(each, Call) and each.function in _CASES), None)
-        literal = next((each for each in sides if isinstance(each, Literal) and isinstance(each.value, str)), None)
-        if recased is None or literal is None or (node.target and node.target is not recased):
-            continue
-        value = str(literal.value)
-        if (meant := _CASES[recased.function](value.encode()).decode()) != value:
-            message = f'"{value}" is never found in the result of {recased.function}()'
-            advice = Advice(f'write "{meant}"', in_expression(parts.text, value, [meant], "").fix)
+        if (meant := _CASES[side.function](literal.value.encode()).decode()) != literal.value:
+            message = f'"{literal.value}" is never found in the result of {side.function}()'
+            advice = Advice(f'write "{meant}"', in_expression(parts.text, literal.value, [meant], "").fix)
             yield finding((), message, advice, "NeverHolds", literal.offset)
 
 
@@ -506,9 +500,9 @@ def pattern_as_text(parts: Parts, _: Context) -> Iterator[Problem]:
     begin with ^ and end with $. For the beginning of a text there is startsWith(). In policies, names, users, groups
     and images are looked at.
     """
-    for side, literal, hint in (each for call in parts.nodes if isinstance(call, Call) for each in patterns_in(call)):
+    for side, literal in (each for call in parts.nodes if isinstance(call, Call) for each in patterns_in(call)):
         if depends_on_device(side):
-            yield finding((), AS_TEXT.format(f'"{literal.value}"'), hint, "NeverHolds", literal.offset)
+            yield finding((), AS_TEXT.format(f'"{literal.value}"'), FOR_PATTERNS, "NeverHolds", literal.offset)
 
 
 @_rule_of_expressions

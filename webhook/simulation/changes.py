@@ -155,7 +155,7 @@ def of_claims(
             ]
             title = f"request {asked.name}{of_claim if named[asked.name] > 1 else ''}"
             is_found = any(group.taken for group in groups)
-            yield from _Request(cluster, index, asked, alike, title=title, is_found=is_found).changes(error)
+            yield from _Request(cluster, index, asked, alike, title, is_found).changes(error)
 
 
 def _constraints(claim: JSONObject) -> list[JSONObject]:
@@ -177,58 +177,51 @@ def _lacking(answers: Sequence[JSONObject]) -> dict[str, list[str]]:
     return {name: list(values) for name, values in found.items()}
 
 
-class _Request:
+class _Request(NamedTuple):
     """A request, or an alternative, that may be changed.
 
     Args:
-        index: The place of its claim.
+        place: The place of its claim.
         answers: The devices that nodes have left for it.
         is_found: Whether some node has devices for all requests, but too little of what these take of the node.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        index: int,
-        asked: ClaimRequest,
-        answers: Sequence[JSONObject],
-        *,
-        title: str,
-        is_found: bool,
-    ) -> None:
-        self._cluster, self._index, self._asked, self._answers = cluster, index, asked, answers
-        self._title, self._is_found = title, is_found
-        self._lacking = _lacking(answers)
+    cluster: Cluster
+    place: int
+    asked: ClaimRequest
+    answers: Sequence[JSONObject]
+    title: str
+    is_found: bool
 
     def changes(self, error: Fault) -> Iterator[Change]:
         """Return the changes to the request."""
-        for selector in self._asked.own:
+        for selector in self.asked.own:
             yield from self._of_selector(selector, error)
         yield from self._of_count()
         yield from self._of_capacity()
-        tolerated = items(self._asked.content, "tolerations")
-        several = _taints(self._answers, tolerated)
+        tolerated = items(self.asked.content, "tolerations")
+        several = _taints(self.answers, tolerated)
         for taints in several:
             tolerations = [*tolerated, *(each.toleration for each in taints)]
-            what = f"if {self._title} tolerates {' and '.join(map(str, taints))}"
+            what = f"if {self.title} tolerates {' and '.join(map(str, taints))}"
             size = 3 if len(several) == 1 or taints != several[-1] else 4
             change = self._change(what, size, "taints", _setting(tolerations=tolerations))
             yield change._replace(parts=frozenset(taints))
 
     def _change(self, what: str, size: int, about: str, edit: Callable[[JSONObject], object]) -> Change:
         def change(claim: JSONObject) -> None:
-            edit(value_at(claim, self._asked.path))
+            edit(value_at(claim, self.asked.path))
 
-        return Change(what, size, f"{self._index} {self._asked.name} {about}", in_claim(self._index, change))
+        return Change(what, size, f"{self.place} {self.asked.name} {about}", in_claim(self.place, change))
 
     def _of_selector(self, selector: JSONObject, error: Fault) -> Iterator[Change]:
-        settings, expression = self._cluster.settings, text(selector, "cel", "expression")
+        settings, expression = self.cluster.settings, text(selector, "cel", "expression")
         parts = parts_of(expression, settings.release, settings.gates)
         if parts is None:
             return
         unguarded = [read for read in reads(parts.root) if not read.is_guarded] if error.missing else ()
         for read in unguarded:
-            known = published(self._cluster.allocator.catalog.contents, read.holder)
+            known = published(self.cluster.allocator.catalog.contents, read.holder)
             domains = {domain for domain, _ in known}
             names = {name for domain, name in known if domain == read.domain}
             having = [domain for domain, name in known if name == read.name]
@@ -240,20 +233,20 @@ class _Request:
             end = start + len(written)
             if meant and meant != written == expression[start:end]:  # it may be spelled otherwise there
                 better = f"{expression[:start]}{meant}{expression[end:]}"
-                what = f"with {meant} in place of {written} in the selector of {self._title}"
+                what = f"with {meant} in place of {written} in the selector of {self.title}"
                 yield self._reselect(what, 0, selector, better)
         missing = {read[:3] for read in unguarded}
         if missing:
             better = guarded(expression, missing, settings.release, settings.gates)
-            yield self._reselect(f"with the selector of {self._title} guarded: {better}", 0, selector, better)
-        others = [each for name, values in self._lacking.items() for each in lowered(parts, name, values)]
+            yield self._reselect(f"with the selector of {self.title} guarded: {better}", 0, selector, better)
+        others = [each for name, values in _lacking(self.answers).items() for each in lowered(parts, name, values)]
         for is_respelt, what, better in of_values(parts, self._values):
             if is_respelt:
-                yield self._reselect(f"with {what} in the selector of {self._title}", 0, selector, better)
+                yield self._reselect(f"with {what} in the selector of {self.title}", 0, selector, better)
             else:
                 others.append((what, better))
-        less = [self._reselect(f"with {what} in {self._title}", 1, selector, better) for what, better in others]
-        without = self._reselect(f"without the selector {parts.wanted()} of {self._title}", 2, selector)
+        less = [self._reselect(f"with {what} in {self.title}", 1, selector, better) for what, better in others]
+        without = self._reselect(f"without the selector {parts.wanted()} of {self.title}", 2, selector)
         yield without._replace(closer=these(less), selects_less=True)
 
     def _reselect(self, what: str, size: int, selector: JSONObject, better: str = "") -> Change:
@@ -273,7 +266,7 @@ class _Request:
     def _values(self, read: Read) -> set[object]:
         """Return the values that devices have of an attribute."""
         found = set[object]()
-        for each in self._cluster.allocator.catalog.contents:
+        for each in self.cluster.allocator.catalog.contents:
             value = named(getattr(each, read.holder), each.driver, f"{read.domain}/{read.name}") or {}
             if len(value) == 1 and value.keys() <= {*SCALARS}:
                 found |= set(value.values())
@@ -281,32 +274,32 @@ class _Request:
 
     def _of_capacity(self) -> Iterator[Change]:
         """Lower a requested capacity to the amounts that devices have left, or correct its name; or drop it."""
-        asked = self._asked.capacity
+        asked = self.asked.capacity
         # Those that are free and tolerated suffice, but for their capacity.
         short = [
             each
-            for each in self._answers
+            for each in self.answers
             if each["enough"] < wanted_of(each) and (each["wanted"] is None or wanted_of(each) <= each["tolerated"])
         ]
         for name, values in _lacking(short).items():
             for each in _largest(values) if name not in asked else ():  # the whole, or the default, is too much
-                what = f"with capacity.requests {name}: {each} in {self._title}"
+                what = f"with capacity.requests {name}: {each} in {self.title}"
                 yield self._change(what, 1, "capacity", _setting(capacity={"requests": {**asked, name: each}}))
-        known = {name for each in self._cluster.allocator.catalog.contents if asked for name in each.capacity}
+        known = {name for each in self.cluster.allocator.catalog.contents if asked for name in each.capacity}
         # Whether some node has enough devices for it alone, constraints aside: others take of the same ones.
-        is_met = self._is_found or any(wanted_of(each) <= each["enough"] for each in self._answers)
+        is_met = self.is_found or any(wanted_of(each) <= each["enough"] for each in self.answers)
         for name, wanted in asked.items():
             alike = [each for each in sorted(known) if each.rpartition("/")[2] == name.rpartition("/")[2]]
             alike = [each for each in alike if each not in asked]  # they differ in the domain
             meant = alike[0] if alike else nearest(name, known - set(asked))
             if name not in known and meant:
                 better = {meant if each == name else each: value for each, value in asked.items()}
-                what = f"with {meant} in place of {name} in {self._title}"
+                what = f"with {meant} in place of {name} in {self.title}"
                 yield self._change(what, 0, "capacity", _setting(capacity={"requests": better}))
             most = readable_quantity(str(wanted))
             if not most:
                 continue
-            for each in _largest(self._lacking.get(name, ()), most):
+            for each in _largest(_lacking(self.answers).get(name, ()), most):
                 yield self._with_amount(asked, name, each)
             if is_met:
                 # To a fraction, to half of it at most.
@@ -314,11 +307,11 @@ class _Request:
                 *larger, least = (self._with_amount(asked, name, each) for each in halves)
                 yield least._replace(closer=these(larger))
         if asked:
-            what = f"without the capacity that {self._title} asks for"
+            what = f"without the capacity that {self.title} asks for"
             yield self._change(what, 3, "capacity", _setting(capacity={}))
 
     def _with_amount(self, asked: JSONObject, name: str, amount: str) -> Change:
-        what = f"with {name} {amount} in place of {asked[name]} in {self._title}"
+        what = f"with {name} {amount} in place of {asked[name]} in {self.title}"
         return self._change(what, 2, "capacity", _setting(capacity={"requests": {**asked, name: amount}}))
 
     def _of_count(self) -> Iterator[Change]:
@@ -326,11 +319,11 @@ class _Request:
         # How many devices nodes could give, each alone.
         had = {
             min(filter(None, (each["enough"], each["constrained"], each["together"])), default=0)
-            for each in self._answers
+            for each in self.answers
         }
-        wanted = self._asked.wanted
-        if self._asked.is_for_all:
-            instead, most = " in place of allocationMode All", max(map(wanted_of, self._answers), default=1)
+        wanted = self.asked.wanted
+        if self.asked.is_for_all:
+            instead, most = " in place of allocationMode All", max(map(wanted_of, self.answers), default=1)
             fewer = [self._with_count(most, each, instead) for each in sorted(had, reverse=True) if each > 1]
             yield self._with_count(most, 1, instead)._replace(closer=these(fewer))
         if wanted > 1:
@@ -340,7 +333,7 @@ class _Request:
             yield self._with_count(wanted, 1)._replace(closer=these(less))
 
     def _with_count(self, wanted: int, count: int, instead: str = "") -> Change:
-        what = f"with count {count}{instead} in {self._title}"
+        what = f"with count {count}{instead} in {self.title}"
         edit = _setting(allocationMode="ExactCount", count=count)
         return self._change(what, min(wanted - count, _FEWER) + 1, "count", edit)
 

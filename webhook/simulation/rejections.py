@@ -581,7 +581,6 @@ LACK: Final = ("lack", "lacks")
 """The verbs for several nodes and for a single one."""
 UNSEEN: Final = frozenset({"seen", "ofClass"})
 """The steps at which devices of pools that are not used are missing."""
-_POOL: Final = "pool {pool} is {why}"
 _HOLDERS_MAX: Final = 3
 """The number of claims that a sentence names."""
 _TOO_MANY: Final = "each device is available, but not so many together"
@@ -727,7 +726,7 @@ def lacking(asked: Sequence[tuple[NodeGroup, JSONObject]], who: str = "", of_cla
     # Where too little of the class is seen, pools that are not used may have what other nodes lack.
     unseen = (each for _, each in asked if (one := shortfall_of(each)) and STEPS[one.step] in UNSEEN)
     unused = (one for each in unseen for one in each["unused"])
-    pools = dict.fromkeys(_POOL.format(**each) for each in unused if each not in request["unused"])
+    pools = dict.fromkeys(_pool(each) for each in unused if each not in request["unused"])
     return "; ".join(some_of([_lacking(request, short, where, who, of_class), *pools], _PHRASES_MAX, "…"))
 
 
@@ -765,10 +764,15 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "", who: str = 
     if request["heldBy"] and step == "free":
         why = f"{'the others ' * bool(short.left)}held by {_holders(request)}"
     if step in UNSEEN and request["unused"]:  # these pools have devices of the class
-        why = _POOL.format(**request["unused"][0])
+        why = _pool(request["unused"][0])
     most = f"at most {short.left}" if short.left else ""
     details = ", ".join(filter(None, (most, why)))
     return f"{article}{what} for {who or request['for']}" + (f": {details}" if details else "")
+
+
+def _pool(unused: JSONObject) -> str:
+    count = unused["devices"]
+    return f"pool {unused['pool']} with {count} device{'s' * (count != 1)} is {unused['why']}"
 
 
 def _holders(request: JSONObject) -> str:

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from webhook.budget import work
 from webhook.cel.checker.declarations import Library, StructType
-from webhook.cel.environment import Environment, Program
-from webhook.cel.errors import CompileError, CostLimitExceededError, EvaluationError, ProgramError
+from webhook.cel.environment import Environment, Program, Refusal
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, POLICY_LIMIT, environment
 from webhook.cel.runtime.conversions import parse_timestamp
 from webhook.cel.runtime.meter import Meter
@@ -415,27 +415,17 @@ def compile_rule(stated: JSONObject, known: Environment, path: Path) -> Validati
     expression, message = text(stated, "rule"), text(stated, "messageExpression")
     if not expression.strip():
         return ValidationRule(stated)
-    program, error = _program(expression, known, types.BOOL, "cel expression must evaluate to a bool")
-    if program is None:
-        return ValidationRule(stated, error=error)
-    made, message_error = None, ""
-    if message:
-        wrong = "messageExpression must evaluate to a string"
-        made, message_error = _program(message, known, types.STRING, wrong)
-    return ValidationRule(stated, program, made, "oldSelf" in program.variables, path, message_error=message_error)
+    program = known.attempt(expression, _unless(types.BOOL, "cel expression must evaluate to a bool"))
+    if isinstance(program, Refusal):
+        return ValidationRule(stated, error=program.text)
+    wrong = "messageExpression must evaluate to a string"
+    made = known.attempt(message, _unless(types.STRING, wrong)) if message else None
+    error, made = (made.text, None) if isinstance(made, Refusal) else ("", made)
+    return ValidationRule(stated, program, made, "oldSelf" in program.variables, path, message_error=error)
 
 
-def _program(expression: str, known: Environment, type_: Type, wrong: str) -> tuple[Program | None, str]:
-    """Compile an expression; return why it cannot be, if so."""
-    try:
-        checked = known.check(expression)
-        if checked.type is not type_:
-            return None, wrong
-        return known.program(checked), ""
-    except CompileError as error:
-        return None, f"compilation failed: {error}"
-    except ProgramError as error:
-        return None, f"program instantiation failed: {error}"
+def _unless(wanted: Type, wrong: str) -> Callable[[Type], Refusal | None]:
+    return lambda type_: None if type_ is wanted else Refusal(wrong)
 
 
 def _field_path(stated: JSONObject, schema: Structural) -> Path:

@@ -123,6 +123,8 @@ class Lacks:
         self._owner = scene.owner(pod)
         if text(self._owner, "kind") == "DaemonSet":
             where = [home_of(pod)]
+        catalog, count = scene.cluster.allocator.catalog, sum(len(each.nodes) for each in groups)
+        self._is_whole = count == len(scene.cluster.nodes) and all(each.node_name for each in catalog.slices)
         self._who = f"{shortened(where)} {rejections.LACK[len(where) == 1]}" if where else "no node has"
         self._sources = scene.claim_sources(pod)
         found = by_key((key_of(one), (group, _of_others(one, own))) for group in groups for one in group.requests)
@@ -163,7 +165,9 @@ class Lacks:
         """Say which step leaves too few devices for a request, and why."""
         scene, (short, request) = self._scene, rejections.closest(asked.groups)
         step, sort, helps, stage = STEPS[short.step], "", [], ""
-        said, about = f"{self._who} {rejections.lacking(asked.groups, asked.who, asked.device_class)}", list[About]()
+        total = sum(each["ofClass"] * len(group.nodes) for group, each in asked.groups) if self._is_whole else 0
+        of_class = f"{asked.device_class} ({total} in all)" if total else asked.device_class
+        said, about = f"{self._who} {rejections.lacking(asked.groups, asked.who, of_class)}", list[About]()
         selected = drivers_of_class(scene, asked.device_class) if step in rejections.UNSEEN else []
         if step in rejections.UNSEEN:
             if unused := [one for _, each in asked.groups for one in each["unused"]]:

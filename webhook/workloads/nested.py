@@ -14,7 +14,7 @@ from webhook.workloads.locations import ManifestIn, every_object, is_held
 
 HOLDERS: Final = ("ConfigMap", "Secret")
 """The kinds of Kubernetes' own that hold texts for others."""
-_NOT_READ: Final = frozenset({"annotations", "status"})
+_NOT_READ: Final = frozenset({"annotations", "env", "status"})
 _PATCH: Final = "patch"
 """The field with a part of a manifest, in kustomizations and those of Flux."""
 _MARKS: Final = ("claims", "Claims", "deviceClass", f"{GROUP}/")
@@ -51,7 +51,7 @@ def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:
         (*steps, name): content
         for steps, part in every_object(obj)
         for name, value in part.items()
-        if isinstance(value, str) and "\n" in value and name != _PATCH and _may_be_read(value)
+        if isinstance(value, str) and name != _PATCH and _may_be_read(value)
         if _NOT_READ.isdisjoint(steps) and (content := _read(value)) is not None
     }
     copies: dict[Steps, Any] = {(): copy(obj) if found else obj}
@@ -65,12 +65,9 @@ def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:
 
 
 def _may_be_read(value: str) -> bool:
-    return any(each in value for each in _MARKS) and "{{" not in value and not has_aliases(value)
-
-
-def has_aliases(value: str) -> bool:
-    """Tell whether a text may have aliases, whose values may be huge."""
-    return "&" in value and "*" in value
+    """Tell whether a text may be about claims, and is whole; values of aliases may be huge."""
+    is_huge = "&" in value and "*" in value
+    return ":" in value and any(each in value for each in _MARKS) and "{{" not in value and not is_huge
 
 
 def _read(value: str) -> Any:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from typing import Any, Final
 
 from webhook.api.templates import pod_template
 from webhook.api.versions import GROUP
-from webhook.documents import Document, parse
 from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, placed, text
 from webhook.problem import WARNING, Path, Problem, Steps, value_at
 from webhook.workloads.locations import ManifestIn, every_object, is_held, manifest, released
-from webhook.workloads.nested import HOLDERS, has_aliases, with_texts
+from webhook.workloads.nested import HOLDERS, with_texts
 from webhook.workloads.runtimes import merge
 
 Container = tuple[Steps, JSONObject]
@@ -43,7 +41,7 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
     yield from _applied(obj)
     spec = mapping(obj, *at)
     of_all = mapping(spec, "templateDefaults")
-    claims_of_patch = cache(_claims_of_patch)
+    shared = {id(each): _claims_of_patch(each) for each in (spec, of_all)}
     for here, template in placed(obj, *at, "templates"):
         containers = list(_containers(template, here))
         if not containers:
@@ -66,7 +64,7 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
                 places["template", "spec", "resources"] = (*steps, "podResources")
         patched = (stated[2], stated[0] if "podSpecPatch" in template else stated[1])
         for holder, steps in patched:
-            if changes := claims_of_patch(text(holder, "podSpecPatch")):
+            if changes := shared[id(holder)] if id(holder) in shared else _claims_of_patch(holder):
                 pod = merge(pod, changes)
                 origins += [(*steps, "podSpecPatch")] * (len(pod["resourceClaims"]) - len(origins))
         pod["containers"] = pod["containers"][: len(containers)]  # the others are Argo's own
@@ -90,22 +88,19 @@ def _applied(obj: JSONObject) -> Iterator[ManifestIn]:
 _STEPS: Final = "its steps tell how often a template runs"
 
 
-def _claims_of_patch(patch: str) -> JSONObject:
-    """Return what a strategic merge patch says about claims; nothing if it has aliases, whose values may be huge."""
-    if has_aliases(patch):
-        return {}
-    read = next(parse(patch), None)
-    wanted = read.data if isinstance(read, Document) else {}
+def _claims_of_patch(holder: JSONObject) -> JSONObject:
+    """Return what a strategic merge patch, whose text is read, says about claims."""
+    patch = mapping(holder, "podSpecPatch")
     # Argo refuses a patch with a container that has no name.
-    named = [each for each in items(wanted, "containers") if text(each, "name")]
+    named = [each for each in items(patch, "containers") if text(each, "name")]
     containers = [each for each in named if _items(each, "resources", "claims")]
-    found = {"containers": containers, "resourceClaims": _items(wanted, "resourceClaims")}
+    found = {"containers": containers, "resourceClaims": _items(patch, "resourceClaims")}
     return {name: each for name, each in found.items() if each}
 
 
 def _is_open(pod: JSONObject, patches: Iterable[str]) -> bool:
-    """Tell whether the claims of a pod are unknown: they come from parameters, or a patch with aliases."""
-    if any(("{{" in each or has_aliases(each)) and "laims" in each for each in patches):
+    """Tell whether the claims of a pod are unknown: they come from parameters, or a patch that is not read."""
+    if any("laims" in each for each in patches):
         return True
     parts = every_object([pod["resourceClaims"], pod["containers"]])
     return any("{{" in each for _, value in parts for each in value.values() if isinstance(each, str))

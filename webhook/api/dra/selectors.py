@@ -44,8 +44,8 @@ def compiled(expression: str, target: Target, *, is_derived: bool = False) -> Se
     if isinstance(found, int):
         return () if found <= MAX_COST else (forbidden(Path(), "too complex, exceeds cost limit"),)
     if found.is_internal:
-        return (internal(Path(), found.detail),)
-    return (invalid(Path(), expression, found.detail)._replace(issues=found.issues),)
+        return (internal(Path(), found.text),)
+    return (invalid(Path(), expression, found.text)._replace(issues=found.issues),)
 
 
 class CELDeviceSelector(Struct):

@@ -9,7 +9,6 @@ from webhook.budget import Budget
 from webhook.cel.errors import (
     MISMATCHED_FIELD,
     MISMATCHED_TYPE,
-    NO_FIELDS,
     NO_OVERLOAD,
     UNDECLARED,
     UNDEFINED,
@@ -160,7 +159,7 @@ class Checker:
             if target.kind is Kind.PARAMETER:
                 self._inference.assignable(types.DYN, target)
             elif target.kind not in _UNKNOWN:
-                self._report(node, NO_FIELDS, target)
+                self._report(node, f"type '{target}' does not support field selection")
         return types.optional_of(result) if optional or was_optional else result
 
     def _field_type(self, offset: int, struct: str, field: str) -> Type:

@@ -14,8 +14,8 @@ from webhook.budget import current, work
 from webhook.cel.cache import Cache
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.checker.declarations import Library, StructType
-from webhook.cel.environment import Environment, Program
-from webhook.cel.errors import CompileError, EvaluationError, ProgramError
+from webhook.cel.environment import Environment, Program, Refusal
+from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.comprehensions import BINDINGS
 from webhook.cel.functions import Bounds, CallEstimate, EstimatedNode, SizeOf, member
 from webhook.cel.kubernetes import semver
@@ -26,8 +26,6 @@ from webhook.cel.runtime.operators import equal
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, declared_name, list_of, map_of, struct
 from webhook.cel.types.values import Value
 from webhook.issues import Issue
-from webhook.later import cached_property
-from webhook.records import NamedTuple
 from webhook.release import Release
 
 CONSUMABLE_CAPACITY: Final = "DRAConsumableCapacity"
@@ -41,6 +39,7 @@ _RELEVANT: Final = frozenset({CONSUMABLE_CAPACITY, LIST_ATTRIBUTES})
 _NAMED_RESOURCES: Final = 30
 """The release whose selectors read `attributes.string` and similar fields."""
 _FIRST: Final = Release(31)
+_NO_COLUMN_SINCE: Final = 32
 _ESTIMATED_SINCE: Final = 32
 _MULTIPLE_SINCE: Final = 34
 _LISTS_SINCE: Final = 36
@@ -57,29 +56,21 @@ _VALUE_MAX: Final = 64
 _LIST_MAX: Final = 48
 
 
-class CompiledSelector:
-    """A selector that the API server can evaluate; its cost is estimated where the release has a limit."""
-
-    def __init__(self, program: Program, *, has_limit: bool) -> None:
-        self.program = program
-        self.root = program.checked.root
-        self._has_limit = has_limit
-
-    @cached_property
-    def max_cost(self) -> int | None:
-        """Its estimated cost; None where the release has no limit. Computed on first use: the scheduler needs none."""
-        program = self.program
-        return estimate_cost(program.checked, program.scope, _size_of).high if self._has_limit else None
+def max_cost(selector: Program, release: Release) -> int:
+    """The estimated cost of a selector; 0 where the release has no limit."""
+    return estimate_cost(selector.checked, selector.scope, _size_of).high if release >= _ESTIMATED_SINCE else 0
 
 
+_CHARACTERS: Final = 16
+"""The characters of a report kept for a unit of work: a hundred errors show a long line a hundred times."""
 _ENTRY: Final = 400
 """The bytes that a result takes beside its texts."""
-_results: Final[Cache[SelectorRefusal | int]] = Cache(5 << 20)
+_results: Final[Cache[Refusal | int]] = Cache(5 << 20)
 
 
 def cost_of(
     expression: str, release: Release, gates: frozenset[str], *, stored: bool, is_derived: bool
-) -> SelectorRefusal | int:
+) -> Refusal | int:
     """The estimated cost of a selector, 0 without a limit, or its refusal; results are cached, programs are not.
 
     The arguments are those of `compile_selector`.
@@ -91,9 +82,9 @@ def cost_of(
     known = _results.get(key)
     if known is None:
         found = compile_selector(expression, release, gates, stored=stored, is_derived=is_derived)
-        known = found if isinstance(found, SelectorRefusal) else found.max_cost or 0
-        detail = known.detail if isinstance(known, SelectorRefusal) else ""
-        _results.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
+        known = found if isinstance(found, Refusal) else max_cost(found, release)
+        text = known.text if isinstance(known, Refusal) else ""
+        _results.put(key, known, sys.getsizeof(expression) + sys.getsizeof(text) + _ENTRY)
     return known
 
 
@@ -104,7 +95,7 @@ def compile_selector(
     *,
     stored: bool = False,
     is_derived: bool = False,
-) -> CompiledSelector | SelectorRefusal:
+) -> Program | Refusal:
     """Compiles a selector as the API server does before it accepts one.
 
     Args:
@@ -118,22 +109,21 @@ def compile_selector(
     """
     relevant = gates & _RELEVANT
     known = selector_environment(release, relevant, stored=stored)
-    try:
-        checked = known.check(expression)
-    except CompileError as error:
-        return uncompiled(error, expression, release)
-    if is_derived:
-        wanted = _of_derived(checked.type, has_lists=stored or LIST_ATTRIBUTES in gates)
-    else:
-        attribute = _attribute_type(release, relevant, stored=stored)
-        wanted = _of_selector(checked.type, None if release <= _NAMED_RESOURCES else attribute)
-    if wanted:
-        return SelectorRefusal(f"must evaluate to {wanted}", issues=(Issue(NOT_A_RESULT),))
-    try:
-        program = known.program(checked)
-    except ProgramError as error:
-        return SelectorRefusal(f"program instantiation failed: {error}", is_internal=True)
-    return CompiledSelector(program, has_limit=release >= _ESTIMATED_SINCE)
+
+    def refuse(type_: Type) -> Refusal | None:
+        if is_derived:
+            wanted = _of_derived(type_, has_lists=stored or LIST_ATTRIBUTES in gates)
+        else:
+            attribute = _attribute_type(release, relevant, stored=stored)
+            wanted = _of_selector(type_, None if release <= _NAMED_RESOURCES else attribute)
+        return Refusal(f"must evaluate to {wanted}", issues=(Issue(NOT_A_RESULT),)) if wanted else None
+
+    found = known.attempt(expression, refuse)
+    if isinstance(found, Refusal):
+        work(len(found.text) // _CHARACTERS)
+        if not expression and release < _NO_COLUMN_SINCE:  # before Kubernetes 1.32 (cel-go 0.22), it has a column
+            return found._replace(text=found.text.replace("<input>:1:0:", "<input>:1:1:", 1))
+    return found
 
 
 def _of_selector(type_: Type, attribute: Type | None) -> str:
@@ -246,30 +236,3 @@ def _size_of(node: EstimatedNode) -> Bounds | None:
         case _:
             return None
     return Bounds(0, most)
-
-
-_NO_COLUMN_SINCE: Final = 32
-_CHARACTERS: Final = 16
-"""The characters of a report kept for a unit of work: a hundred errors show a long line a hundred times."""
-
-
-class SelectorRefusal(NamedTuple):
-    """The API server's refusal of a selector.
-
-    Args:
-        is_internal: Whether it counts as an internal error.
-        issues: The errors in the text of the selector.
-    """
-
-    detail: str
-    is_internal: bool = False
-    issues: tuple[Issue, ...] = ()
-
-
-def uncompiled(error: CompileError, expression: str, release: Release) -> SelectorRefusal:
-    """The refusal of a selector with errors; before Kubernetes 1.32 (cel-go 0.22), an empty text has a column."""
-    text = str(error)
-    work(len(text) // _CHARACTERS)
-    if not expression and release < _NO_COLUMN_SINCE:
-        text = text.replace("<input>:1:0:", "<input>:1:1:", 1)
-    return SelectorRefusal(f"compilation failed: {text}", issues=tuple(error.issues))

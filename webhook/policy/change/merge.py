@@ -13,6 +13,7 @@ from typing import Any, Final
 from webhook.objects import JSONObject
 from webhook.policy.change.decoding import MutationError
 from webhook.policy.change.native import Foreign, go_type, plain, sharp
+from webhook.policy.evaluation.verdict import EvaluationFault
 from webhook.policy.manifest.kinds import kind_in
 from webhook.problem import Verbatim, quoted, shown
 from webhook.schema.derive import shape as shapes
@@ -30,16 +31,10 @@ _ZEROS: Final[Mapping[str, Any]] = {
 _STRINGS: Final = frozenset({shapes.STRING, shapes.TIMESTAMP, shapes.BYTES, shapes.DURATION})
 
 
-class MergeError(Exception):
-    """An ApplyConfiguration cannot be merged; the text is the API server's.
-
-    Args:
-        atomic: The fields that are replaced as a whole, which it sets.
-    """
-
-    def __init__(self, text: str, atomic: Iterable[str] = ()) -> None:
-        super().__init__(text)
-        self.atomic: Final = tuple(atomic)
+def _unmergeable(text: str, atomic: Iterable[str] = ()) -> MutationError:
+    """Return the error of an ApplyConfiguration, in the API server's words; `atomic` fields are replaced as a whole."""
+    text = f"error applying patch: {text}"
+    return MutationError(text, EvaluationFault(text, atomic=tuple(atomic)))
 
 
 def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, duplicates: bool = True) -> JSONObject:
@@ -49,13 +44,13 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, dupl
         duplicates: Whether lists in the object may have several items with one key.
 
     Raises:
-        MergeError: The configuration is not of the object's type, or would replace an atomic value.
+        MutationError: The configuration is not of the object's type, or would replace an atomic value.
     """
     _expect_typed(configuration, schema, "patch")
     atomics = list(_atomics(configuration, schema, ""))
     if atomics:
         listed = ", ".join(atomics)
-        raise MergeError(
+        raise _unmergeable(
             f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {listed}", atomics
         )
     # The object may have fields of an unknown release.
@@ -122,7 +117,7 @@ def _expect_typed(obj: JSONObject, schema: Structure, which: str, tolerated: tup
     if errors:
         # typed/helpers.go, ValidationErrors.Error
         text = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {each}" for each in errors)
-        raise MergeError(f"failed to convert {which} object to typed object: {text}")
+        raise _unmergeable(f"failed to convert {which} object to typed object: {text}")
 
 
 def _type_errors(value: Any, shape: Shape) -> Iterator[tuple[str, str]]:
@@ -163,7 +158,7 @@ def _list_errors(value: Any, shape: ListOf) -> Iterator[tuple[str, str]]:
         if shape.merging != shapes.ATOMIC:
             try:
                 key = _key_of(item, shape)
-            except MergeError as fault:
+            except ValueError as fault:
                 yield f": element {index}: {fault}", ""
                 break  # as upstream, which checks no further element
             if key in seen:
@@ -196,16 +191,19 @@ def _text(value: Any) -> str:
 
 
 def _key_of(item: Any, shape: ListOf) -> tuple[Any, ...]:
-    """Return the key of a list item."""
+    """Return the key of a list item.
+
+    Raises:
+        ValueError: It has none.
+    """
     if shape.merging == shapes.SET:
         if isinstance(item, list | dict):
             kind = "list" if isinstance(item, list) else "map"
-            raise MergeError(f"associative list without keys has an element that's a {kind} type")
+            raise ValueError(f"associative list without keys has an element that's a {kind} type")
         return (type(item), item)
-    if item is None:
-        raise MergeError("associative list with keys may not have a null element")
     if not isinstance(item, dict):
-        raise MergeError("associative list with keys may not have non-map elements")
+        what = "a null element" if item is None else "non-map elements"
+        raise ValueError(f"associative list with keys may not have {what}")  # noqa: TRY004 - as for other items
     parts = (item.get(name, default) for name, default in shape.keys)
     return tuple(Verbatim(_text(part)) if isinstance(part, list | dict) else part for part in parts)
 

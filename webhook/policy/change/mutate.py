@@ -19,7 +19,7 @@ from webhook.cel.types.values import Struct
 from webhook.objects import JSONObject, metadata_of, text
 from webhook.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.change.decoding import DecodingError, MutationError, expect_decodable, with_identity
-from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers, without_nulls
+from webhook.policy.change.merge import apply, expect_whole_numbers, without_nulls
 from webhook.policy.change.native import Natives, check_names, configuration_of, expect_no_panic, to_json
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.policyset import Invocation, PolicySet
@@ -46,7 +46,6 @@ from webhook.policy.manifest.kinds import GroupVersionKind, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, StatedExpression
 from webhook.problem import BAD_REQUEST, quoted
 from webhook.release import Release
-from webhook.schema.derive.shape import Structure
 
 DUPLICATES_SINCE: Final = 35
 """The first release that merges into lists with several items of one key, such as environment variables."""
@@ -296,7 +295,7 @@ def _changed(
         else:
             check_names(value)
             configuration = configuration_of(value, natives) | {name: obj[name] for name in ("apiVersion", "kind")}
-            changed = _merged(obj, configuration, schema, policies.release)
+            changed = apply(obj, configuration, schema, duplicates=policies.release >= DUPLICATES_SINCE)
             if not custom:
                 expect_whole_numbers(configuration, schema)
     except BudgetExceededError as error:
@@ -306,14 +305,6 @@ def _changed(
     if custom:
         return custom.completed(changed, policies.release)
     return without_nulls(changed, schema) if schema and _has_null(changed) else changed
-
-
-def _merged(obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release) -> JSONObject:
-    try:
-        return apply(obj, configuration, schema, duplicates=release >= DUPLICATES_SINCE)
-    except MergeError as error:
-        text = f"error applying patch: {error}"
-        raise MutationError(text, EvaluationFault(text, atomic=error.atomic)) from None
 
 
 def _operation(patch: Struct, natives: Natives, release: Release) -> JSONObject:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 from webhook.api import conversion
 from webhook.budget import check_deadline
+from webhook.cel.environment import Refusal
 from webhook.cel.errors import NO_SUCH_KEY, CostLimitExceededError, EvaluationError, WorkExceededError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT
 from webhook.cel.runtime.meter import Meter
@@ -21,7 +22,6 @@ from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.policyset import Invocation, Matched, Plan, PolicySet
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import EvaluationFault
-from webhook.policy.manifest.expressions import ExpressionFailure
 from webhook.policy.manifest.kinds import GroupVersionKind, kind_in
 from webhook.policy.manifest.model import Policy, StatedExpression
 from webhook.problem import Path, aggregate, quoted
@@ -95,7 +95,7 @@ class Variables:
         expression = self._expressions.get(name)
         if expression is None:
             return EvaluationError(NO_SUCH_KEY, name)
-        if isinstance(expression.compiled, ExpressionFailure):
+        if isinstance(expression.compiled, Refusal):
             return EvaluationError(_UNCOMPILED, name, expression.compiled.text)
         # Kept bindings would refer to the variables, which refer to them: a cycle for the garbage collector.
         bindings = {**self._bindings, "variables": self}
@@ -139,7 +139,7 @@ class Evaluation:
             DeadlineExceededError: The deadline has passed.
         """
         compiled = expression.compiled
-        if isinstance(compiled, ExpressionFailure):
+        if isinstance(compiled, Refusal):
             return EvaluationResult(error=f"compilation error: {compiled.text}")
         check_deadline()
         meter = self._meter

@@ -11,13 +11,12 @@ from typing import Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel.cache import Cache
-from webhook.cel.environment import Environment, Program
-from webhook.cel.errors import CompileError, ProgramError
+from webhook.cel.environment import Environment, Program, Refusal
+from webhook.cel.errors import CompileError
 from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.escapes import GO_SPACE
-from webhook.issues import Issue
 from webhook.problem import ERROR, Path, Problem, invalid
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -41,15 +40,6 @@ class ExpressionScope(NamedTuple):
     variables: tuple[tuple[str, Type], ...] | None = None
 
 
-class ExpressionFailure(NamedTuple):
-    """Why an expression cannot be evaluated; `internal` if the API server calls it an internal error."""
-
-    text: str
-    internal: bool = False
-    hint: str = ""
-    issues: tuple[Issue, ...] = ()
-
-
 @lru_cache(maxsize=256)
 def environment_of(scope: ExpressionScope) -> Environment:
     """Make the CEL environment for a scope."""
@@ -63,10 +53,10 @@ _MOST_KEPT: Final = 32 << 20
 _ENTRY: Final = 1000
 _BYTES_PER_UNIT: Final = 50
 """The measured bytes of an evaluated program for each unit of work that compiling it took."""
-_kept: Final[Cache[Program | ExpressionFailure]] = Cache(_MOST_KEPT)
+_kept: Final[Cache[Program | Refusal]] = Cache(_MOST_KEPT)
 
 
-def compile_expression(text: str, scope: ExpressionScope, *wanted: Type) -> Program | ExpressionFailure:
+def compile_expression(text: str, scope: ExpressionScope, *wanted: Type) -> Program | Refusal:
     """Compile an expression, or return it from the cache.
 
     Args:
@@ -81,31 +71,30 @@ def compile_expression(text: str, scope: ExpressionScope, *wanted: Type) -> Prog
             found = _compile(text, scope, wanted)
         except BudgetExceededError:
             why = "the expressions of this policy take more work than draguard allows; this one was not compiled"
-            return ExpressionFailure(why)
+            return Refusal(why)
         _kept.put(key, found, _ENTRY + len(text) + (before - budget.left) * _BYTES_PER_UNIT)
     return found
 
 
-def _compile(text: str, scope: ExpressionScope, wanted: tuple[Type, ...]) -> Program | ExpressionFailure:
+def _compile(text: str, scope: ExpressionScope, wanted: tuple[Type, ...]) -> Program | Refusal:
     environment = environment_of(scope)
-    try:
-        checked = environment.check(text)
-        if wanted and checked.type not in wanted:
-            from webhook.hints.policies import hint_of_type  # most expressions are right
 
-            names = " ".join(map(_go_name, wanted))
-            reason = f"must evaluate to {f'one of [{names}]' if len(wanted) > 1 else names}"
-            text = f"{reason} but got {_go_name(checked.type)}" if scope.release >= TYPE_SHOWN else reason
-            return ExpressionFailure(text, hint=hint_of_type(checked.type, wanted))
-        return environment.program(checked)
-    except CompileError as error:
-        from webhook.hints.policies import hint_of
+    def refuse(type_: Type) -> Refusal | None:
+        if not wanted or type_ in wanted:
+            return None
+        from webhook.hints.policies import hint_of_type  # most expressions are right
 
-        return ExpressionFailure(
-            f"compilation failed: {error}", hint=hint_of(error, environment), issues=tuple(error.issues)
-        )
-    except ProgramError as error:
-        return ExpressionFailure(f"program instantiation failed: {error}", internal=True)
+        names = " ".join(map(_go_name, wanted))
+        reason = f"must evaluate to {f'one of [{names}]' if len(wanted) > 1 else names}"
+        text = f"{reason} but got {_go_name(type_)}" if scope.release >= TYPE_SHOWN else reason
+        return Refusal(text, hint=hint_of_type(type_, wanted))
+
+    def hint_of(error: CompileError) -> str:
+        from webhook.hints import policies  # as above
+
+        return policies.hint_of(error, environment)
+
+    return environment.attempt(text, refuse, hint_of)
 
 
 def _go_name(type_: Type) -> str:
@@ -153,18 +142,18 @@ class Compiler:
         self._plain = ExpressionScope(release, params)
         self._scope = ExpressionScope(release, params, patches=patches, variables=() if composed else None)
 
-    def _compile(self, text: str, scope: ExpressionScope, wanted: tuple[Type, ...] = ()) -> Program | ExpressionFailure:
+    def _compile(self, text: str, scope: ExpressionScope, wanted: tuple[Type, ...] = ()) -> Program | Refusal:
         with limited(self._budget):
             return compile_expression(text, scope, *wanted)
 
-    def compile(self, role: Role, text: str) -> Program | ExpressionFailure:
+    def compile(self, role: Role, text: str) -> Program | Refusal:
         """Compile an expression."""
         scope = self._scope if role.is_composed else self._plain
         if not role.authorizer:
             scope = scope._replace(authorizer=False)
         return self._compile(text.strip(GO_SPACE) if role.is_stripped else text, scope, role.wanted)
 
-    def variable(self, name: str, text: str) -> Program | ExpressionFailure:
+    def variable(self, name: str, text: str) -> Program | Refusal:
         """Compile a variable; later variables may use it."""
         # The API server does not let variables make objects or patches.
         scope = self._scope._replace(variables=self._scope.variables or ())
@@ -180,16 +169,16 @@ class Compiler:
         yield from complaints(self.compile(role, stated), path, shown, stated if role.is_stripped else "")
 
 
-def complaints(result: Program | ExpressionFailure, path: Path, text: str, stated: str = "") -> Iterator[Problem]:
+def complaints(result: Program | Refusal, path: Path, text: str, stated: str = "") -> Iterator[Problem]:
     """Report an expression that cannot be evaluated, as the API server does.
 
     Args:
         text: The expression as the API server shows it.
         stated: The expression in the policy, if it was compiled without the space around it.
     """
-    if not isinstance(result, ExpressionFailure):
+    if not isinstance(result, Refusal):
         return
-    if result.internal:
+    if result.is_internal:
         yield Problem(ERROR, "expression", "InternalError", path, f"Internal error: {result.text}")
     else:
         cut = len(stated) - len(stated.lstrip(GO_SPACE))

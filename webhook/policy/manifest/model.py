@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
-from webhook.cel.environment import Program
+from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError
 from webhook.cel.syntax.ast import Expression, within
 from webhook.later import cached_property
@@ -20,7 +20,6 @@ from webhook.policy.manifest.expressions import (
     MUTATIONS,
     VALIDATION,
     Compiler,
-    ExpressionFailure,
     Role,
 )
 from webhook.policy.manifest.kinds import GroupVersionKind, kind_of, served_as
@@ -160,7 +159,7 @@ class StatedExpression(NamedTuple):
     text: str
     path: Path
     name: str
-    compiled: Program | ExpressionFailure
+    compiled: Program | Refusal
 
     @property
     def start(self) -> int:
@@ -218,15 +217,6 @@ class Policy:
         """The variables that the expressions use: ``object``, ``request``, …; conditions see no namespace."""
         others = chain(self.composed.values(), self.of_validations, self.annotations, self.mutations)
         return _variables(others) | (_variables(self.conditions) - {_NAMESPACE})
-
-    def lacks_namespace(self, path: Path) -> bool:
-        """Tell whether the expression at a path reads the namespace although it is a match condition."""
-        return _NAMESPACE in _variables(each for each in self.conditions if each.path == path)
-
-    def reads(self, path: Path) -> frozenset[str]:
-        """Return the variables that the expression at a path uses."""
-        every = chain(self.without_messages, self.of_validations)
-        return _variables(each for each in every if each.path == path)
 
     @property
     def of_validations(self) -> list[StatedExpression]:

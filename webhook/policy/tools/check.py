@@ -12,7 +12,7 @@ from typing import Any, Final
 from webhook.api.versions import DEFAULT
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.checker.cost import estimate_cost
-from webhook.cel.environment import Program
+from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cel.runtime.meter import Meter
@@ -32,16 +32,14 @@ from webhook.cel.types.values import UInt
 from webhook.formats import near_semver, semver
 from webhook.formats.quantities import decode_quantity, near_quantity, quantity
 from webhook.grouping import by_key
-from webhook.hints.selectors import AS_TEXT, COMMENTED, comments_in, patterns_in
+from webhook.hints.selectors import AS_TEXT, COMMENTED, FOR_PATTERNS, comments_in, compared, patterns_in
 from webhook.objects import JSONObject, full_name_of
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.patch import steps_of
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
-from webhook.policy.evaluation.request import CONNECT, CREATE, UPDATE
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import RULES, load, named_versions
-from webhook.policy.manifest.expressions import ExpressionFailure
-from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, Given, Policy, ResourceRule, StatedExpression, policy_of
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
@@ -62,7 +60,6 @@ _LISTED: Final = 4
 """The most values that a warning lists."""
 _MOST_ALIKE: Final = 20
 """The most warnings of a rule about one expression: to locate thousands in a long one takes minutes."""
-_COMPARISONS: Final = frozenset({"_==_", "_!=_"})
 
 
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -158,20 +155,10 @@ def _resolved(field: str, aliases: Mapping[str, str]) -> str:
 
 def _compared(call: Call, aliases: Mapping[str, str]) -> Iterator[tuple[str, Literal]]:
     """Yield the fields that a call compares with texts, and these texts."""
-    for side, constants in _sides(call):
+    for side, constants in compared(call):
         if (field := _resolved(_field(side), aliases)) in _PARTS or field == _USER:
             texts = (each for each in constants if isinstance(each, Literal))
             yield from ((field, each) for each in texts if isinstance(each.value, str) and each.value)
-
-
-def _sides(call: Call) -> Iterator[tuple[Expression, Iterable[Expression]]]:
-    """Yield each side of a comparison, and the values with which it is compared."""
-    if call.function in _COMPARISONS:
-        left, right = call.arguments
-        yield left, [right]
-        yield right, [left]
-    elif call.function == "@in" and isinstance(call.arguments[1], ListExpression):
-        yield call.arguments[0], call.arguments[1].elements
 
 
 def _field(node: Expression) -> str:
@@ -334,12 +321,6 @@ def _item(shape: Shape | None) -> Shape | None:
 # -- Finds resources and kinds that a policy names although the release lacks them, or the policy cannot change them
 
 
-_OPERATION_OF: Final = {
-    **dict.fromkeys((*OF_OBJECT, "scale"), UPDATE),
-    **dict.fromkeys(CONNECTED, CONNECT),
-    **dict.fromkeys(("binding", "eviction", "token"), CREATE),
-}
-"""The operation of all requests to a subresource."""
 _EXPERIMENTAL: Final = ".x-k8s.io"
 """The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
 
@@ -358,10 +339,11 @@ def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[
     is_closed = all(map(kinds.has_group, rule.groups))
     """Whether no CustomResourceDefinition elsewhere can add a resource."""
     groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
-    if is_closed:
-        yield from _unknown_subresources(rule, path, groups)
-    for position, (name, _) in enumerate(rule.resources):
+    for position, (name, subresource) in enumerate(rule.resources):
         at_name = path / "resources" / position
+        if is_closed and subresource not in {"", "*", *SUBRESOURCES}:
+            message = f"subresource {quoted(subresource)} does not exist in {groups}: the rule matches nothing"
+            yield warning("unknown-resource", at_name, message, did_you_mean(subresource, SUBRESOURCES, quotes='"'))
         if name == "*":
             continue
         found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
@@ -384,18 +366,6 @@ def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[
             where = "namespaced" if rule.scope == "Cluster" else "cluster-scoped"
             message = f"{name} are {where}: with scope {rule.scope} the rule matches none of them"
             yield warning("unknown-resource", path / "scope", message, "leave the scope out")
-
-
-def _unknown_subresources(rule: ResourceRule, path: Path, groups: str) -> Iterator[Problem]:
-    for position, (_, subresource) in enumerate(rule.resources):
-        if subresource not in {"", "*", *SUBRESOURCES}:
-            message = f"subresource {quoted(subresource)} does not exist in {groups}: the rule matches nothing"
-            hint = did_you_mean(subresource, SUBRESOURCES, quotes='"')
-            yield warning("unknown-resource", path / "resources" / position, message, hint)
-        only = _OPERATION_OF.get(subresource, "")
-        if only and rule.operations and rule.operations.isdisjoint({only, _ALL}):
-            message = f"requests to {subresource} have the operation {only}: the rule matches none of them"
-            yield warning("unknown-resource", path / "operations", message, f"add {only}")
 
 
 def _unknown_groups(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
@@ -538,11 +508,6 @@ class CheckResult(NamedTuple):
     findings: tuple[PolicyFinding, ...]
     costs: tuple[Cost, ...]
     unchecked: int = 0
-
-    @property
-    def passed(self) -> bool:
-        """Whether the API server would accept all policies and bindings."""
-        return all(finding.problem.level != ERROR for finding in self.findings)
 
 
 def check_policies(
@@ -704,7 +669,7 @@ def _unwritten_amounts(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find amounts of Kubernetes' own kinds that are compared with what the API server never writes."""
     is_own = all(map(kinds.has_group, {group for rule in policy.match.rules for group in rule.groups}))
     for stated, call in _calls(policy) if is_own else ():
-        for amount, constants in _sides(call):
+        for amount, constants in compared(call):
             around = (step := step_of(amount)) and step_of(step[0])
             if not around or around[1] not in _AMOUNTS or not _is_of_object(amount, stated):
                 continue
@@ -724,21 +689,18 @@ def _is_of_object(field: Expression, stated: StatedExpression) -> bool:
     return is_of_object or {"params", "variables"}.isdisjoint(stated.uses)
 
 
-_NAMED: Final = frozenset(
-    {"generateName", "groups", "image", "name", "namespace", "nodeName", "serviceAccountName", "username"}
-)
+_NAMED: Final = frozenset({"groups", "image", "name", "namespace", "nodeName", "serviceAccountName", "username"})
 """The fields that hold names, which have no patterns."""
-_NAME: Final = re.compile(r"[*^]?[\w:-]+[*$]?")
 
 
 def _patterns(policy: Policy) -> Iterator[Problem]:
     """Find names that are compared with patterns; what a loop reads may be a rule with a pattern, such as pods/*."""
     for stated, call in _calls(policy):
-        for side, literal, hint in patterns_in(call):
-            step = step_of(side)
-            if (step and step[1] in _NAMED) or (isinstance(side, Ident) and _NAME.fullmatch(literal.value)):
-                message = AS_TEXT.format(quoted(literal.value))
-                yield warning("pattern-as-text", stated.path, message, hint, stated.start + literal.offset)
+        for side, literal in patterns_in(call):
+            is_name = isinstance(side, Ident) and not re.search(r"[^\w:-]", literal.value.strip("*^$"))
+            if is_name or ((step := step_of(side)) and step[1] in _NAMED):
+                message, place = AS_TEXT.format(quoted(literal.value)), stated.start + literal.offset
+                yield warning("pattern-as-text", stated.path, message, FOR_PATTERNS, place)
 
 
 def _messages(policy: Policy) -> list[Problem]:
@@ -763,7 +725,7 @@ def _comments(policy: Policy) -> Iterator[Problem]:
                 yield warning("commented-out", stated.path, message, COMMENTED, start)
 
 
-def _reads(text: str, compiled: Program | ExpressionFailure) -> bool:
+def _reads(text: str, compiled: Program | Refusal) -> bool:
     """Tell whether a text is an expression that reads something of a request, or, even if wrong, joins texts."""
     if not isinstance(compiled, Program):
         return False
