@@ -154,6 +154,24 @@ def test_an_amount_that_is_never_written_so_is_found(comparison: str, hint: str)
 
 
 @each_row(
+    ("comparison", "message"),
+    ("r.exactly.allocationMode == 'all'", 'allocationMode is never "all": it is All or ExactCount did you mean "All"?'),
+    ("r.exactly.?allocationMode.orValue('All') == 'Exact'", 'allocationMode is never "Exact": it is All or ExactCount'),
+    ("r.exactly.tolerations.all(t, t.effect in ['NoExecute', 'NoExec'])", 'did you mean "NoExecute"?'),
+    ("r.exactly.allocationMode in ['', 'ExactCount']", ""),
+    ("r.exactly.allocationMode == params.allocationMode", ""),
+    ("params.allocationMode == 'any'", ""),
+)
+def test_a_word_that_a_field_never_has_is_found(comparison: str, message: str) -> None:
+    param = {"apiVersion": "v1", "kind": "ConfigMap"}
+    for rules, is_found in ((rule("resourceclaims"), True), (rule("models", group="example.com"), False)):
+        listed = problems(f"object.spec.devices.requests.all(r, {comparison})", rules=[rules], paramKind=param)
+        texts = [f"{each.message} {each.hint}" for each in listed if each.rule == "impossible-value"]
+        assert len(texts) == bool(message and is_found)
+        assert all(message in each for each in texts)
+
+
+@each_row(
     ("comparison", "pattern"),
     ("request.userInfo.username == 'system:serviceaccount:drivers:*'", "system:serviceaccount:drivers:*"),
     ("!('*-admins' in request.userInfo.groups)", "*-admins"),
