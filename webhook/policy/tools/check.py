@@ -702,10 +702,11 @@ def _unknown_words(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     for stated, call in _calls(policy) if _is_own(policy, kinds) else ():
         for side, constants in compared(call):
             step = step_of(_unwrapped(side))
-            words = _WORDS.get(step[1], ()) if step and not _field(side).startswith("params.") else ()
+            name = step[1] if step and not _field(side).startswith("params.") else ""
+            words = _WORDS.get(name, ())
             for each in constants:
                 if words and isinstance(each, Literal) and each.value not in ("", *words):
-                    message = f"{step[1]} is never {quoted(each.value)}: it is {either(words)}"
+                    message = f"{name} is never {quoted(each.value)}: it is {either(words)}"
                     hint = did_you_mean(each.value, words, quotes='"')
                     yield warning("impossible-value", stated.path, message, hint, stated.start + each.offset)
 
