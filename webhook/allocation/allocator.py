@@ -136,7 +136,7 @@ class Attempt:
             return self._search(view)
         found = outcomes.get(key)
         if found is None:
-            alike = view.alike(self.demand)
+            alike = view.shape, view.used, self.demand.behaviours(view.devices)
             found = outcomes.get(alike)
             if found is None:
                 found = outcomes[alike] = self._search(view)
