@@ -11,14 +11,7 @@ from webhook.allocation.demand import Ask, ClaimDemand, Complaint, Demand, Stop
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Exclusion, Funnel
 from webhook.allocation.features import RECORDED, RECORDED_PATCH, Features, implementation
-from webhook.allocation.pools import (
-    Available,
-    NodeView,
-    Usage,
-    available,
-    full_name,
-    unusable_elsewhere,
-)
+from webhook.allocation.pools import Available, NodeView, Usage, available, full_name, unusable_elsewhere
 from webhook.allocation.search import Outcome, Pick, Search, leaves_traces, snapshot
 from webhook.allocation.selecting import Fault, SelectorFault, Selectors
 from webhook.arguments import check_mapping, check_objects
