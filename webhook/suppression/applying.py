@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import chain
@@ -178,6 +178,9 @@ _MOST_HINTS: Final = 100
 """How many mistakes get a suggestion, which takes longer than finding them."""
 _NO_PROBLEM: Final = Problem(WARNING, "", "", Path(), "")
 
+Matters = Callable[[str, bool], bool]
+"""Tells whether a run checks a rule, in a document with errors or in one without."""
+
 
 class StatementScope(NamedTuple):
     """The scope of a statement.
@@ -222,16 +225,20 @@ class Statement(NamedTuple):
         self.used.update(matching)
         return Suppression(self.kind, self.reason) if matching else None
 
-    def faults(self, is_known_to_matter: Callable[[str], bool]) -> Iterator[Finding]:
+    def faults(self, matters: Matters, erroneous: Collection[tuple[str, int]]) -> Iterator[Finding]:
         """Report the rules of which it has suppressed no finding, and a missing reason for the others.
 
         Args:
-            is_known_to_matter: Tells whether this run checks a rule.
+            matters: Tells whether this run checks a rule.
+            erroneous: The documents with errors, by file and number.
         """
         if self.kind == _MISREAD:
             yield self._misread()
             return
-        unused = [name for name in self.rules if name not in self.used and (self.globs or is_known_to_matter(name))]
+        globs, place = self.globs, (self.finding.file, self.finding.document)
+        has_errors = any(globs.has(file) for file, _ in erroneous) if globs else place in erroneous
+        is_checked = globs and not has_errors
+        unused = [name for name in self.rules if name not in self.used and (is_checked or matters(name, has_errors))]
         kept, names = ", ".join(name for name in self.rules if name not in unused), ", ".join(unused)
         if unused:
             whole = "remove it, or put it on the line of the finding" if self.kind == INLINE else "remove it"
@@ -394,8 +401,8 @@ class Suppressions:
         levels: The levels of rules.
         ignores: The rules ignored in some files.
         known: Sets of known findings; the first set with a finding suppresses it.
-        matters: Tells whether this run checks a rule, so that a comment or an annotation that suppresses nothing is
-            unused.
+        matters: Tells whether this run checks a rule, in a document with errors or without, so that a comment or an
+            annotation that suppresses nothing is unused.
         is_whole: Whether all files of the configuration file and the baseline were read.
         finds_fewer: Whether the run has fewer findings than the one on which a baseline may be based, so that none
             counts as fixed: some cases of suites are run, or objects are updates of an earlier state.
@@ -406,7 +413,7 @@ class Suppressions:
         levels: Levels,
         ignores: Sequence[Statement],
         known: Sequence[Known],
-        matters: Callable[[str], bool],
+        matters: Matters,
         *,
         is_whole: bool,
         finds_fewer: bool,
@@ -434,7 +441,7 @@ class Suppressions:
                 statements.note(document)
         for finding in findings:
             statements.suppress(finding)
-        before = [*findings, *self._about_suppressions(statements, has_settings=has_settings)]
+        before = [*findings, *self._about_suppressions(statements, findings, has_settings=has_settings)]
         self.known = [*self.known, baseline.Known(baseline.REVISION, reason, baseline.counted(before))]
 
     def note(self, document: Document) -> None:
@@ -447,7 +454,7 @@ class Suppressions:
     def apply(self, report: Report) -> None:
         """Remove suppressed findings from a report, and add findings about suppressions."""
         kept = [each for finding in report.findings if (each := self._reported(finding, report)) is not None]
-        added = list(self._about_suppressions(self._statements))
+        added = list(self._about_suppressions(self._statements, report.findings))
         kept += (each for finding in added if (each := self._reported(finding, report)) is not None)
         if added:
             # Findings about policies come first, those about settings last.
@@ -457,10 +464,13 @@ class Suppressions:
         for known in () if self.finds_fewer else self.known:
             self._report_fixed(known, report)
 
-    def _about_suppressions(self, statements: Statements, *, has_settings: bool = True) -> Iterator[Finding]:
+    def _about_suppressions(
+        self, statements: Statements, findings: Iterable[Finding], *, has_settings: bool = True
+    ) -> Iterator[Finding]:
+        erroneous = {(each.file, each.document) for each in findings if each.problem.level == ERROR}
         yield from statements.findings
         for statement in (*statements.all, *(statements.ignores if self.is_whole and has_settings else ())):
-            yield from statement.faults(self.matters)
+            yield from statement.faults(self.matters, erroneous)
 
     def _reported(self, finding: Finding, report: Report) -> Finding | None:
         """Give a finding the level of its rule; None if it is suppressed."""
