@@ -5,6 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 from tests.rows import each_row
 from webhook.cel.errors import CelError, CompileError, EvaluationError, ProgramError
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
@@ -95,6 +97,7 @@ def expected(case: dict[str, Any]) -> Verdict:
     return Verdict(case["verdict"], message)
 
 
+@pytest.mark.no_cover
 @each_row("case", *CASES)
 def test_verdicts_and_texts_of_errors_are_the_api_servers(case: dict[str, Any]) -> None:
     verdict = verdict_of(case["expression"])

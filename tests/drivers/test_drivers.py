@@ -152,8 +152,9 @@ def test_a_hint_is_about_what_was_written(parameters: dict[str, Any], hint: str)
 
 @each_row_beside("profile", "message")
 def test_a_malformed_profile_is_refused(profile: Any, message: str) -> None:
-    with pytest.raises(ProfileError, match=message):
+    with pytest.raises(ProfileError) as refused:
         read_profile(profile)
+    assert any(re.search(message, each.message) for each in refused.value.args)
 
 
 def test_mistakes_far_down_in_a_schema_are_found() -> None:

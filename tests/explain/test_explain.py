@@ -358,6 +358,7 @@ def test_cures_are_for_the_beginning_of_a_text() -> None:
     assert process_time() - began < 10
 
 
+@pytest.mark.no_cover
 def test_a_long_name_is_refused_soon() -> None:
     began = process_time()
     with pytest.raises(UnknownNameError):

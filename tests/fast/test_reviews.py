@@ -108,6 +108,7 @@ def test_a_part_that_is_valid_for_one_release_may_not_be_for_another() -> None:
             compare(body, ReviewOptions(kubernetes=kubernetes), 1)
 
 
+@pytest.mark.no_cover
 def test_what_is_kept_has_its_room(reader: Reader) -> None:
     for number in range(3 * ROOM // LONGEST):
         for _ in range(3):

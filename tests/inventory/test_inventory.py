@@ -54,6 +54,16 @@ def test_an_object_of_resource_k8s_io_in_a_version_that_no_release_has_cannot_be
         Inventory([of_kind("ResourceSlice", {"driver": "a", "devices": "web"}, "v1(")])
 
 
+@each_row(("kind", "version"), ("ResourceSlice", "resource.k8s.io/v1"), ("Node", "v1"), ("Pod", "v1"))
+def test_metadata_is_only_decoded_as_an_api_server_has_judged_it(kind: str, version: str) -> None:
+    obj = {**resource_slice(), "kind": kind, "apiVersion": version}
+    if kind != "ResourceSlice":
+        obj["spec"] = {}
+    assert Inventory([changed(obj, metadata__labels={"a b": "c d"})]).knows(kind)
+    with pytest.raises(MalformedError, match=r"metadata\.labels: json: cannot unmarshal"):
+        Inventory([changed(obj, metadata__labels="a")])
+
+
 @each_row(
     ("field", "value", "path"),
     ("consumesCounters", [{"counterSet": "a", "compatibilityGroups": [{}]}], r"consumesCounters\[0\]\.compatibilityG"),

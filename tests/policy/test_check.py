@@ -43,7 +43,6 @@ def found(*validations: str, **fields: Any) -> list[tuple[str, str, str]]:
 
 def test_good_policies_have_no_findings_and_a_cost_for_each_expression() -> None:
     result = check_policies([POLICY, BINDING, MUTATING, MUTATING_BINDING])
-    assert result.passed
     assert result.findings == ()
     shared = "matchConditions[0].expression", "variables[0].expression"
     validating = "validations[0].expression", "auditAnnotations[0].valueExpression"
@@ -56,8 +55,8 @@ def test_good_policies_have_no_findings_and_a_cost_for_each_expression() -> None
 @each_row(("expression", "version"), ("object.", "v1"), ("object.spec =", "*"), (" ", "*"))
 def test_what_the_api_server_refuses_does_not_pass(expression: str, version: str) -> None:
     result = check_policies(validating(expression, rules=[PODS | {"apiVersions": [version]}]))
-    assert not result.passed
     (problem,) = (each.problem for each in result.findings)
+    assert problem.level == "error"
     assert problem.field == "spec.validations[0].expression"
     assert ("Syntax error" if expression.strip() else "Required value") in str(problem)
 
@@ -155,6 +154,24 @@ def test_an_amount_that_is_never_written_so_is_found(comparison: str, hint: str)
 
 
 @each_row(
+    ("comparison", "message"),
+    ("r.exactly.allocationMode == 'all'", 'allocationMode is never "all": it is All or ExactCount did you mean "All"?'),
+    ("r.exactly.?allocationMode.orValue('All') == 'Exact'", 'allocationMode is never "Exact": it is All or ExactCount'),
+    ("r.exactly.tolerations.all(t, t.effect in ['NoExecute', 'NoExec'])", 'did you mean "NoExecute"?'),
+    ("r.exactly.allocationMode in ['', 'ExactCount']", ""),
+    ("r.exactly.allocationMode == params.allocationMode", ""),
+    ("params.allocationMode == 'any'", ""),
+)
+def test_a_word_that_a_field_never_has_is_found(comparison: str, message: str) -> None:
+    param = {"apiVersion": "v1", "kind": "ConfigMap"}
+    for rules, is_found in ((rule("resourceclaims"), True), (rule("models", group="example.com"), False)):
+        listed = problems(f"object.spec.devices.requests.all(r, {comparison})", rules=[rules], paramKind=param)
+        texts = [f"{each.message} {each.hint}" for each in listed if each.rule == "impossible-value"]
+        assert len(texts) == bool(message and is_found)
+        assert all(message in each for each in texts)
+
+
+@each_row(
     ("comparison", "pattern"),
     ("request.userInfo.username == 'system:serviceaccount:drivers:*'", "system:serviceaccount:drivers:*"),
     ("!('*-admins' in request.userInfo.groups)", "*-admins"),
@@ -196,7 +213,7 @@ def test_rules_of_made_up_bindings_take_little_work() -> None:
         binding(matchResources={"resourceRules": [narrowed]}),
     ]
     with counting() as steps:
-        assert check_policies(given).passed
+        assert all(each.problem.level != "error" for each in check_policies(given).findings)
     assert steps() < 500_000
 
 

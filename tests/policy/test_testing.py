@@ -8,6 +8,7 @@ import pytest
 from tests.policy.examples import ANYTHING, BETA, CLAIM, CLAIMS, POD, binding, mutating, of, policy, rule, validating
 from tests.rows import each_row, each_row_beside
 from webhook.engine.suites import SuiteError, SuiteResult, run_suite
+from webhook.problem import ERROR
 from webhook.release import Release
 
 NAMED = policy(
@@ -23,6 +24,11 @@ RENAME = [{"op": "replace", "path": "/metadata/name", "value": "bad"}]
 def run(*cases: dict[str, Any], manifests: list[dict[str, Any]] | None = None, **fields: Any) -> SuiteResult:
     suite = {"objects": {"pod": POD}, "cases": [{"object": "pod"} | each for each in cases]} | fields
     return run_suite(suite, manifests or [NAMED, binding()])
+
+
+def passes(result: SuiteResult) -> bool:
+    is_accepted = all(each.problem.level != ERROR for each in result.findings)
+    return is_accepted and all(case.passed for case in result.cases)
 
 
 def failures(expect: dict[str, Any], **case: Any) -> tuple[str, ...]:
@@ -44,7 +50,7 @@ def test_changes_of_mutating_policies_are_compared() -> None:
     removed = [{"op": "remove", "path": "/spec/nodeName"}]
     manifests = mutating("m", "[JSONPatch{op: 'remove', path: '/spec/nodeName'}]")
     right, wrong = ({"expect": {"allowed": True, "changes": each}} for each in (removed, []))
-    assert run(right, manifests=manifests).passed
+    assert passes(run(right, manifests=manifests))
     (failure,) = run(wrong, manifests=manifests).cases[0].failures
     assert failure == 'changes: expected [], got [{"op": "remove", "path": "/spec/nodeName"}]'
 
@@ -71,11 +77,11 @@ def test_a_change_that_does_not_fit_a_default_fails() -> None:
 def test_warnings_are_matched_by_either_message_and_what_the_api_server_refuses_may_move() -> None:
     manifests = [NAMED, binding(validationActions=["Warn"])]
     for text in ("bad name", "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': bad name"):
-        assert run({"patch": RENAME, "expect": {"allowed": True, "warnings": [text]}}, manifests=manifests).passed
+        assert passes(run({"patch": RENAME, "expect": {"allowed": True, "warnings": [text]}}, manifests=manifests))
     first = "{'name': 'a', 'resourceClaimName': 'c'}"
     manifests = mutating("m", f"[JSONPatch{{op: 'add', path: '/spec/resourceClaims/0', value: {first}}}]")
     case = {"object": POD | {"spec": {"resourceClaims": [{"name": "b"}]}}, "expect": {"allowed": True}}
-    assert run(case, manifests=manifests).passed
+    assert passes(run(case, manifests=manifests))
 
 
 def test_cases_have_context_users_and_authorizers() -> None:
@@ -92,7 +98,7 @@ def test_cases_have_context_users_and_authorizers() -> None:
         "authorizer": {"rules": [{"nonResourceURLs": ["/*"], "verbs": ["get"]}]},
         "expect": {"allowed": True},
     }
-    assert run(case, manifests=[asking, bound], context=[namespace]).passed
+    assert passes(run(case, manifests=[asking, bound], context=[namespace]))
 
 
 def test_operations_follow_from_the_objects_or_are_named() -> None:
@@ -103,16 +109,16 @@ def test_operations_follow_from_the_objects_or_are_named() -> None:
 
     old = refused("UPDATE", oldObject="pod"), refused("DELETE", object=None, oldObject="pod")
     named = refused("DELETE", operation="DELETE"), refused("CONNECT", operation="CONNECT")
-    assert run(refused("CREATE"), *old, *named, manifests=manifests).passed
+    assert passes(run(refused("CREATE"), *old, *named, manifests=manifests))
 
 
 def test_the_release_is_the_suites_or_the_callers_and_need_not_serve_policies() -> None:
     by_version = validating("false", rules=[ANYTHING | {"apiVersions": ["v1"]}])
     suite = {"kubernetes": "1.33", "cases": [{"object": BETA, "expect": {"allowed": True}}]}
-    assert run_suite(suite, by_version).passed
-    assert not run_suite(suite, by_version, Release(36)).passed
+    assert passes(run_suite(suite, by_version))
+    assert not passes(run_suite(suite, by_version, Release(36)))
     suite = {"kubernetes": "1.27", "cases": [{"object": POD, "expect": {"allowed": True}}]}
-    assert run_suite(suite, [NAMED, binding()]).passed
+    assert passes(run_suite(suite, [NAMED, binding()]))
 
 
 def test_coverage_lists_what_no_case_has_seen_and_of_mutations_a_change() -> None:
@@ -253,8 +259,8 @@ def test_a_request_that_no_policy_matches_is_named() -> None:
 def test_a_suite_states_which_versions_the_cluster_serves() -> None:
     given = validating("false", rules=[CLAIMS | {"apiVersions": ["v1beta1"]}])
     case = {"object": CLAIM, "expect": {"allowed": False}}
-    assert run(case, manifests=given).passed
-    assert run(case, manifests=given, runtimeConfig={"resource.k8s.io/v1beta1": True}).passed
+    assert passes(run(case, manifests=given))
+    assert passes(run(case, manifests=given, runtimeConfig={"resource.k8s.io/v1beta1": True}))
     (failure,) = run(case, manifests=given, runtimeConfig={}).cases[0].failures
     assert failure == "was allowed: no policy matches the CREATE of resourceclaims.resource.k8s.io"
     (failure,) = run(case | {"object": BETA}, manifests=given, runtimeConfig={}).cases[0].failures

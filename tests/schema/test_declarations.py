@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+import pytest
+
 import webhook.api
 from tests.rows import each_row
 from webhook.later import cached_property
@@ -54,6 +56,7 @@ def structs(base: type[Struct] = Struct) -> Iterator[type[Struct]]:
         yield from structs(each)
 
 
+@pytest.mark.no_cover
 def test_options_have_the_types_that_are_declared() -> None:
     for module in pkgutil.walk_packages(webhook.api.__path__, "webhook.api."):
         importlib.import_module(module.name)

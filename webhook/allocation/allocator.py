@@ -11,14 +11,7 @@ from webhook.allocation.demand import Ask, ClaimDemand, Complaint, Demand, Stop
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Exclusion, Funnel
 from webhook.allocation.features import RECORDED, RECORDED_PATCH, Features, implementation
-from webhook.allocation.pools import (
-    Available,
-    NodeView,
-    Usage,
-    available,
-    full_name,
-    unusable_elsewhere,
-)
+from webhook.allocation.pools import Available, NodeView, Usage, available, full_name, unusable_elsewhere
 from webhook.allocation.search import Outcome, Pick, Search, leaves_traces, snapshot
 from webhook.allocation.selecting import Fault, SelectorFault, Selectors
 from webhook.arguments import check_mapping, check_objects
@@ -136,7 +129,7 @@ class Attempt:
             return self._search(view)
         found = outcomes.get(key)
         if found is None:
-            alike = view.alike(self.demand)
+            alike = view.shape, view.used, self.demand.behaviours(view.devices)
             found = outcomes.get(alike)
             if found is None:
                 found = outcomes[alike] = self._search(view)

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import count, product
+from itertools import product
 from sys import intern
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from webhook.formats.quantities import BINARY_SI, DECIMAL_SI, Quantity, decode_q
 from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text
-from webhook.records import NamedTuple, Record, unset
+from webhook.records import NamedTuple, Record
 
 PoolId = tuple[str, str]
 """Driver and name of a pool."""
@@ -91,6 +91,8 @@ class Content(Record):
         others: Their other fields, as in the API, without the name.
         taints: Their taints that keep pods away, those of DeviceTaintRules among them.
         consumes: The amounts of counters that they consume, in nanos.
+        is_plain: Whether each attribute is a string, a number, a boolean or a plain version: expressions can read them
+            all.
     """
 
     index: int
@@ -102,14 +104,7 @@ class Content(Record):
     taints: tuple[Taint, ...]
     is_shared: bool
     consumes: Counters
-    _is_plain: bool | None = unset(None)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether each attribute is a string, a number, a boolean or a plain version: expressions can read them all."""
-        if self._is_plain is None:
-            self._is_plain = all(_is_plain(each) for each in self.attributes.values())
-        return self._is_plain
+    is_plain: bool
 
 
 def named(values: Mapping[str, JSONObject], driver: str, name: str) -> JSONObject | None:
@@ -286,7 +281,6 @@ class Catalog:
         self.has_rules = bool(every_rule)
         """Whether devices may have taints that their slices do not state."""
         self._contents: dict[bytes, Content] = {}
-        self._numbers = count()
         self._capacities: dict[bytes, tuple[int, JSONObject]] = {}
         self.numbers: dict[Hashable, int] = {}
         """A number for each of the values that are numbered."""
@@ -355,7 +349,7 @@ class Catalog:
                 if capacity:
                     place, capacity = self._capacities.setdefault(_encode(capacity), (len(self._capacities), capacity))
                 content = contents[key] = Content(
-                    next(self._numbers),
+                    len(contents),
                     driver,
                     attributes,
                     place,
@@ -364,5 +358,6 @@ class Catalog:
                     taints=tuple(blocking(taints)),
                     is_shared=others.get("allowMultipleAllocations") is True,
                     consumes=consumption(others) if others.get("consumesCounters") else _NOTHING,
+                    is_plain=all(map(_is_plain, attributes.values())),
                 )
             yield Device(name, slice_, content)

@@ -12,7 +12,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Self
 
-from webhook.allocation.demand import Demand
 from webhook.allocation.devices import Catalog, Content, Counters, Device, PoolId, Slice, decode_amount
 from webhook.allocation.features import Implementation
 from webhook.grouping import by_key
@@ -555,16 +554,17 @@ class NodeView:
             for pool in self.pools
         )
         numbers = catalog.numbers
-        self._shape = numbers.setdefault((self.error, self.broken, self.matches, pools), len(numbers))
+        self.shape = numbers.setdefault((self.error, self.broken, self.matches, pools), len(numbers))
         """A number for the facts that a search depends on, the node's devices aside."""
-        whole = self._shape, tuple([device.content.index for device in devices])
+        whole = self.shape, tuple([device.content.index for device in devices])
         self._whole = numbers.setdefault(whole, len(numbers))
         self.usages: list[PoolUsage] = [usage.pool(pool.driver, pool.name) for pool in self.pools]
         """The usage of each pool."""
         self._stamp = -1
         self._key: Hashable = None
         """Nodes with equal keys get the same devices, by place."""
-        self._used: Hashable = ()
+        self.used: Hashable = ()
+        """The use of its devices when `key` was called last."""
         self.taken = 0
         """The devices in use as a whole when `key` was called last, as a bit set of places."""
 
@@ -590,14 +590,9 @@ class NodeView:
                     state.append((index, tuple(sorted(used.capacity.get(device.name, {}).items()))))
             if self.variant.features.CompatibilityGroups:
                 state += [(name, repr(groups)) for used in self.usages for name, groups in sorted(used.groups.items())]
-            self._used = self.taken, tuple(state)
-            self._key = self._whole, self._used
+            self.used = self.taken, tuple(state)
+            self._key = self._whole, self.used
         return self._key
-
-    def alike(self, demand: Demand) -> Hashable:
-        """Return a key that ignores the parts of devices that no request looks at."""
-        self.key()
-        return self._shape, self._used, demand.behaviours(self.devices)
 
     def capacity_used(self, index: int) -> Mapping[str, int] | None:
         """Return the consumed capacity of a shared device, None if none is consumed."""

@@ -7,10 +7,11 @@ Evaluate an expression (`webhook.cel.environment`)::
     program.evaluate({"object": {"metadata": {"name": "ab"}}})      # True
 
 `Environment.compile` raises `CompileError` (all errors in the text, in cel-go's layout) or `ProgramError` (a constant
-that always fails); `Program.evaluate` raises `EvaluationError`, or `CostLimitExceededError` if it costs more than its
-`Meter` allows, or is about to build a value that is too large. All are `CelError`. An evaluation that takes too long
-ends with `DeadlineExceededError`, too much work with `BudgetExceededError` (`webhook.budget`).
-`checker.cost.estimate_cost` estimates the cost beforehand. Programs may be evaluated in several threads at once.
+that always fails), for which `Environment.attempt` returns a `Refusal` in the API server's words; `Program.evaluate`
+raises `EvaluationError`, or `CostLimitExceededError` if it costs more than its `Meter` allows, or is about to build a
+value that is too large. All are `CelError`. An evaluation that takes too long ends with `DeadlineExceededError`, too
+much work with `BudgetExceededError` (`webhook.budget`). `checker.cost.estimate_cost` estimates the cost beforehand.
+Programs may be evaluated in several threads at once.
 
 Importing `webhook` raises Python's recursion limit for the whole process, so that expressions as deep as cel-go allows
 can be compiled (`webhook.limits`).

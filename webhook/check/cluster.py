@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.check.progress import counting, with_progress
 from webhook.documents import Document, Piece, Selection, read
@@ -33,10 +33,8 @@ def read_cluster(
     report: Report,
     kinds: Sequence[str] = (*KINDS,),
     *,
-    namespace: str = "",
-    quiet: bool = True,
     is_whole: bool = False,
-    tell: Callable[[str], None] | None = None,
+    **how: Any,
 ) -> Inventory:
     """Read the objects of a cluster into an inventory; the arguments are those of :func:`cluster_documents`.
 
@@ -44,9 +42,7 @@ def read_cluster(
     """
     inventory = Inventory()
     inventory.context = context_of(sources)
-    for document in cluster_documents(
-        sources, report, kinds, namespace=namespace, quiet=quiet, is_whole=is_whole, tell=tell
-    ):
+    for document in cluster_documents(sources, report, kinds, is_whole=is_whole, **how):
         if document.data["kind"] == DEFINITION:
             inventory.definitions.append(document.data)
             continue

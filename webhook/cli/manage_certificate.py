@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import signal
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,24 +31,18 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-@contextmanager
-def managing(arguments: Namespace) -> Iterator[None]:
-    """Read ``--manage-…``, wait for a certificate, and let another replica lead when the block ends.
+def started(arguments: Namespace) -> Manager:
+    """Read ``--manage-…``, and wait for a certificate.
 
-    ``--manage-directory`` holds ``tls.pem`` from then on, which a thread keeps current.
+    ``--manage-directory`` holds ``tls.pem`` from then on, which a thread keeps current until the manager is stopped.
 
     Raises:
         UsageError: An option is missing, or there was no certificate in time; the message says why.
     """
-    if not arguments.manage_certificate:
-        yield
-        return
-    with ExitStack() as stack:
-        with naming("--manage-certificate", UsageError):
-            manager = manager_of(arguments, Path(arguments.manage_directory))
-            stack.callback(manager.stop)
-            manager.start()
-        yield
+    with naming("--manage-certificate", UsageError):
+        manager = manager_of(arguments, Path(arguments.manage_directory))
+        manager.start()
+    return manager
 
 
 def manager_of(arguments: Namespace, directory: Path | None) -> Manager:

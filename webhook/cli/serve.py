@@ -18,7 +18,7 @@ from webhook.certificates.exposure import exposures
 from webhook.check.reviews import options
 from webhook.cli.console import print_error
 from webhook.cli.console import tell as note
-from webhook.cli.manage_certificate import managing
+from webhook.cli.manage_certificate import started
 from webhook.documents import find
 from webhook.logs import SHARE, DecisionLog, configure
 from webhook.optional import install
@@ -117,7 +117,8 @@ def _serve(arguments: Namespace) -> int:
         forks = server.Forks(review, answering.renew, lambda: answering.generation)
         stack.callback(forks.close)
         clients = _clients(arguments)
-        stack.enter_context(managing(arguments))
+        if arguments.manage_certificate:
+            stack.callback(started(arguments).stop)
         certificate, ready = _made_on_the_fly(host, clients) if arguments.dev else _from_files(arguments, clients)
         lane = server.Lane(forks)
         metrics = None

@@ -30,7 +30,6 @@ TIMEOUT = 5.0
 
 _LARGEST_RESPONSE = 8 << 20
 _LONGEST_MESSAGE = 300
-_VERBS = {"GET": "get", "PATCH": "patch", "DELETE": "delete"}
 _JSON = "application/json"
 _FAULTS: dict[int, type[ClusterError]] = {
     http.client.FORBIDDEN: Forbidden,
@@ -239,7 +238,7 @@ class Api:
         except (OSError, http.client.HTTPException) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
             raise ClusterError(
-                f"cannot {_VERBS[method]} {ref.what}: the request to the API server failed: {reason}"
+                f"cannot {method.lower()} {ref.what}: the request to the API server failed: {reason}"
             ) from error
         self.now = _time(date)
         return status, content
@@ -289,7 +288,7 @@ def _json(content: bytes) -> JSONObject:
 def _fault(method: str, ref: ObjectRef, status: int, answer: JSONObject) -> ClusterError:
     """Convert a response to an error."""
     reason = answer.get("message")
-    message = f"cannot {_VERBS[method]} {ref.what}: {status} {http.client.responses.get(status, '')}".rstrip()
+    message = f"cannot {method.lower()} {ref.what}: {status} {http.client.responses.get(status, '')}".rstrip()
     if isinstance(reason, str) and reason:
         message += f", {reason[:_LONGEST_MESSAGE]}"
     advice = ref.missing if status == http.client.NOT_FOUND else _ADVICE.get(status)

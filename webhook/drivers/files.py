@@ -128,7 +128,7 @@ class _Reader:
             return
         except ProfileError as error:
             found = ((_place(*_source(each.path, document, schemas)), each) for each in error.args)
-            self.mistakes |= dict.fromkeys(f"{place}: {each}" for place, each in found)
+            self.mistakes |= dict.fromkeys(f"{place}: {each.message}" for place, each in found)
             return
         first = self._documents.setdefault(profile.driver, document)
         if _identity(first) != _identity(document):

@@ -14,10 +14,9 @@ from webhook.cel.regex.re2 import check_pattern
 from webhook.drivers.profile import Profile, schemas_of, valid_profile
 from webhook.drivers.rules import VARIABLES, ParameterSchema, ProfileRule
 from webhook.problem import Path, Steps
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.spelling import did_you_mean, nearest
-from webhook.structural.keywords import OPEN, PARTS, SEVERAL, Walk, own_schema
+from webhook.structural.keywords import OPEN, PARTS, SEVERAL, Fault, Walk, own_schema
 from webhook.structural.rules import rule_errors
 
 _Format = Callable[[str, Release], formats.Messages]
@@ -37,24 +36,8 @@ _INSTEAD: Final = {
 """Keywords of schemas that are not supported, and what to do instead."""
 
 
-class Mistake(NamedTuple):
-    """A mistake in a profile.
-
-    Args:
-        path: The path of the value or key.
-        text: The mistake, behind the name of its place.
-    """
-
-    path: Path
-    text: str
-
-    def __str__(self) -> str:
-        """Return the text."""
-        return self.text
-
-
 class ProfileError(ValueError):
-    """A profile cannot be used; each argument is a :class:`Mistake`."""
+    """A profile cannot be used; each argument is a :class:`Fault`, whose message begins with its place."""
 
 
 def read_profile(value: Any) -> Profile:
@@ -68,7 +51,7 @@ def read_profile(value: Any) -> Profile:
     """
     if not _is_small(value):
         text = f"it has more than {_MOST_VALUES:,} values: leave out what the driver does not check"
-        raise ProfileError(Mistake(_ROOT, text))
+        raise ProfileError(Fault(_ROOT, text))
     mistakes = [*_in_form(value)]
     if isinstance(value, dict):
         malformed = {each.path[0] for each in mistakes if each.path}
@@ -79,7 +62,7 @@ def read_profile(value: Any) -> Profile:
     return valid_profile(value)
 
 
-def _mistake(where: Path, text: str, *keys: object) -> Mistake:
+def _mistake(where: Path, text: str, *keys: object) -> Fault:
     """Return a mistake at a place, or further down.
 
     Args:
@@ -89,7 +72,7 @@ def _mistake(where: Path, text: str, *keys: object) -> Mistake:
     steps, named = iter(where), list[str | int]()
     for step in steps:  # places are named without the key of schemas that holds all fields
         named.append(next(steps, step) if step == "properties" else step)
-    return Mistake(Path((*where, *map(str, keys))), f"{Path(named) or 'the profile'}: {text}")
+    return Fault((*where, *map(str, keys)), f"{Path(named) or 'the profile'}: {text}")
 
 
 def _meant(name: Any, known: Collection[str], what: str) -> str:
@@ -113,7 +96,7 @@ def _is_small(value: Any) -> bool:
 _FORM: Final = os.path.join(os.path.dirname(__file__), "profile.schema.json")
 
 
-def _in_form(value: Any) -> Iterator[Mistake]:
+def _in_form(value: Any) -> Iterator[Fault]:
     schema = own_schema(_FORM)
     below = dict.fromkeys(schema["$defs"]["devices"]["properties"], "it stands below devices.KIND")
     for path, message, hint, *_ in Walk({}, is_own=True).check(schema, value, ()):
@@ -125,7 +108,7 @@ def _in_form(value: Any) -> Iterator[Mistake]:
 # -- Names, and parts that do not fit together
 
 
-def _incoherences(value: Mapping[str, Any]) -> Iterator[Mistake]:
+def _incoherences(value: Mapping[str, Any]) -> Iterator[Fault]:
     """List the names that Kubernetes' API does not take, those that are listed twice, and the kinds that do not fit.
 
     Args:
@@ -148,7 +131,7 @@ def _incoherences(value: Mapping[str, Any]) -> Iterator[Mistake]:
         yield from _in_kinds(value, kinds)
 
 
-def _in_sections(value: Mapping[str, Any]) -> Iterator[Mistake]:
+def _in_sections(value: Mapping[str, Any]) -> Iterator[Fault]:
     """List the mistakes of gates, rules and parameters."""
     gates = value.get("gates") or {}
     for gate in gates:
@@ -160,7 +143,7 @@ def _in_sections(value: Mapping[str, Any]) -> Iterator[Mistake]:
         yield from _in_parameters(parameters, gates)
 
 
-def _in_kinds(value: Mapping[str, Any], kinds: Mapping[str, Any]) -> Iterator[Mistake]:
+def _in_kinds(value: Mapping[str, Any], kinds: Mapping[str, Any]) -> Iterator[Fault]:
     for name, kind in (value.get("classes") or {}).items():
         if kind not in kinds:
             text = f"{kind} is not among the devices; {_meant(kind, [*map(str, kinds)], 'kinds')}"
@@ -174,7 +157,7 @@ def _in_kinds(value: Mapping[str, Any], kinds: Mapping[str, Any]) -> Iterator[Mi
         yield _mistake(where, f"name the attribute that tells {', '.join(map(str, kinds))} apart")
 
 
-def _in_devices(where: Path, devices: Mapping[str, Any]) -> Iterator[Mistake]:
+def _in_devices(where: Path, devices: Mapping[str, Any]) -> Iterator[Fault]:
     for key in _ATTRIBUTES:
         for name in devices.get(key) or {}:
             yield from _misnamed_in_domain(where / key / name, name)
@@ -192,7 +175,7 @@ def _in_devices(where: Path, devices: Mapping[str, Any]) -> Iterator[Mistake]:
             seen.add(name)
 
 
-def _misnamed_in_domain(where: Path, text: str) -> Iterator[Mistake]:
+def _misnamed_in_domain(where: Path, text: str) -> Iterator[Fault]:
     """Check the name of an attribute or a capacity, with its domain if it has one."""
     domain, slash, name = text.rpartition("/")
     if slash:
@@ -200,14 +183,14 @@ def _misnamed_in_domain(where: Path, text: str) -> Iterator[Mistake]:
     yield from _misnamed(where, name, formats.c_identifier, ID_MAX_BYTES)
 
 
-def _misnamed(where: Path, name: str, form: _Format, limit: int | None = None) -> Iterator[Mistake]:
+def _misnamed(where: Path, name: str, form: _Format, limit: int | None = None) -> Iterator[Fault]:
     for message in form(name, NEWEST):
         yield _mistake(where, message)
     if limit is not None and len(name.encode(errors="surrogatepass")) > limit:
         yield _mistake(where, f"must be no more than {limit} bytes")
 
 
-def _in_rule(where: Path, value: dict[str, Any]) -> Iterator[Mistake]:
+def _in_rule(where: Path, value: dict[str, Any]) -> Iterator[Fault]:
     """List the mistakes of a rule in CEL."""
     rule = ProfileRule(value)
     known = f"variables are {', '.join(VARIABLES)}"
@@ -220,7 +203,7 @@ def _in_rule(where: Path, value: dict[str, Any]) -> Iterator[Mistake]:
         yield _mistake(where / "fieldPath", text)
 
 
-def _in_parameters(value: dict[str, Any], gates: Collection[str]) -> Iterator[Mistake]:
+def _in_parameters(value: dict[str, Any], gates: Collection[str]) -> Iterator[Fault]:
     """List the mistakes of a section about parameters; those of rules in CEL only if its schemas have no others.
 
     Args:
@@ -238,7 +221,7 @@ def _in_parameters(value: dict[str, Any], gates: Collection[str]) -> Iterator[Mi
             yield _mistake(Path((*roots[kind], *path)), error)
 
 
-def _in_schema(where: Path, value: dict[str, Any], gates: Collection[str], *, is_lenient: bool) -> Iterator[Mistake]:
+def _in_schema(where: Path, value: dict[str, Any], gates: Collection[str], *, is_lenient: bool) -> Iterator[Fault]:
     """List the mistakes of a schema and those in it.
 
     Args:

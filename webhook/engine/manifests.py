@@ -146,7 +146,7 @@ def _off(
     from webhook.policy.manifest.kinds import Kinds, kind_of  # most objects are of stable versions
 
     named = kind_of(api_version, kind)
-    known = Kinds().releases(named)
+    known = Kinds().spans(named).get(named.version)
     if known is None:
         return ()
     release, config = release_of(kubernetes) if kubernetes else known[1], None if stated is None else dict(stated)

@@ -57,7 +57,7 @@ def _changed(
     plugged: list[tuple[JSONObject | None, JSONObject | None]] = []
 
     def complete(obj: JSONObject | None) -> JSONObject | None:
-        again = admitted(defaulted(sent.with_object(obj), policies.kinds), policies).object
+        again = admitted(defaulted(sent._replace(object=obj), policies.kinds), policies).object
         plugged.append((again, obj))
         return again
 
@@ -69,7 +69,7 @@ def _changed(
         return MutatedManifest(sent, Mutation(_refused(sent, error)), request.object, request.object, policies)
     if done.object == sent.object or done.object is None:
         return MutatedManifest(sent, done, request.object, request.object, policies)
-    final = defaulted(sent.with_object(done.object), policies.kinds)
+    final = defaulted(sent._replace(object=done.object), policies.kinds)
     written = done.object
     for again, before in plugged:
         written = stated(written, again, before, written)

@@ -404,11 +404,6 @@ class SuiteResult(NamedTuple):
     coverage: tuple[Covered, ...]
     findings: tuple[PolicyFinding, ...]
 
-    @property
-    def passed(self) -> bool:
-        """Whether all cases passed and the API server would accept all policies."""
-        return all(case.passed for case in self.cases) and all(each.problem.level != ERROR for each in self.findings)
-
 
 class _Case(NamedTuple):
     """A case, with the objects of its context, or with what is wrong with it."""

@@ -358,9 +358,10 @@ def _culprit(fault: EvaluationFault | None) -> str:
 
 def _of_namespace(policy: Policy, path: Path, fault: EvaluationFault | None, case: _Case) -> str:
     """Tell where namespaceObject is null, if the expression reads it."""
-    if policy.lacks_namespace(path):
+    every = (*policy.without_messages, *policy.of_validations)
+    reads = {name for each in every if each.path == path for name in each.uses}
+    if "namespaceObject" in reads and any(each.path == path for each in policy.conditions):
         return _NO_NAMESPACE
-    reads = policy.reads(path)
     is_null = fault is not None and fault.missing == "metadata" and case.doing == "created"
     return _CLUSTER_SCOPED if is_null and "namespaceObject" in reads and "oldObject" not in reads else ""
 

@@ -48,7 +48,7 @@ def _groups() -> Iterator[tuple[str, Collection[str]]]:
     yield "", {**EVERY_OBJECT, **EVERY_FIELD}
     from webhook.explain.places import names_of_types, rules_of_policies  # see the module
 
-    yield "old", names_of_types("transitions") - names_of_types("checks")
+    yield "old", names_of_types(compares=True) - names_of_types(compares=False)
     yield "", names_of_types()
     yield "others", every_rule()  # those about selectors import the CEL engine
     from webhook.scan import every_rule as rules_of_clusters

@@ -14,9 +14,6 @@ from webhook.references.lookup import every_rule
 from webhook.release import Release
 from webhook.schema import Declared, Field, Many, Map, Nested, Parsed, Struct, declared
 
-_SORTS = ("checks", "unions", "transitions")
-"""The sorts of rules about several fields."""
-
 
 class ExplainedKind(NamedTuple):
     """A kind in one API version.
@@ -174,11 +171,19 @@ def rules(among: Iterable[ExplainedKind], release: Release | None) -> dict[str, 
 
 
 @cache
-def names_of_types(*sorts: str) -> frozenset[str]:
-    """Collect the names of the rules of types and their fields, or of some sorts of rules."""
+def names_of_types(*, compares: bool | None = None) -> frozenset[str]:
+    """Collect the names of the rules of types and their fields.
+
+    Args:
+        compares: Only those about several fields that compare a new state with the old one, or that do not.
+    """
     roots: list[type[Struct]] = [served.type for served in SERVED.values()]
     roots += [replacement for version in VERSIONS.values() for replacement in version.replaced.values()]
-    return frozenset(stated.name for stated in _stated_in(roots, *sorts))
+    return frozenset(
+        stated.name
+        for stated in _stated_in(roots)
+        if compares is None or (stated.declared and stated.declared.compares is compares)
+    )
 
 
 @cache
@@ -189,17 +194,17 @@ def rules_of_policies() -> dict[str, str]:
     return {stated.name: stated.doc for stated in _stated_in((*KINDS.values(), *WEBHOOKS))}
 
 
-def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[StatedRule]:
-    """Yield the rules of types and of all their parts, or those of some sorts."""
+def _stated_in(roots: Iterable[type[Struct]]) -> Iterator[StatedRule]:
+    """Yield the rules of types and of all their parts."""
     seen, left = set[type[Struct]](), list(roots)
     while left:
         struct = left.pop()
         if struct in seen:
             continue
         seen.add(struct)
-        yield from _declared(struct, sorts or _SORTS)
+        yield from _declared(struct)
         for field in struct.fields.values():
-            yield from () if sorts else _rules_of(field)
+            yield from _rules_of(field)
             if inner := field.struct:
                 left.append(inner)
 
@@ -218,9 +223,9 @@ def declared_at(place: FieldPlace, release: Release | None) -> Iterator[StatedRu
     return (each for each in _declared(place.type) if each.declared and _exists(each.declared, place.kind, release))
 
 
-def _declared(struct: type[Struct] | None, sorts: Iterable[str] = _SORTS) -> Iterator[StatedRule]:
-    """Yield the rules about several fields that a struct declares."""
-    for each in (one for sort in sorts for one in (declared(struct, sort) if struct else ())):
+def _declared(struct: type[Struct] | None) -> Iterator[StatedRule]:
+    """Yield the rules about several fields that a struct declares; those that compare states come last."""
+    for each in sorted(declared(struct) if struct else (), key=lambda rule: rule.compares):
         yield StatedRule(each.name, doc_of(each.rule), each, each.rule)
 
 

@@ -136,14 +136,6 @@ class JointGenerator(Generator):
         self._turn_to(before[0])
         self._locals = before[1]
 
-    def _twice(self, node: ast.Shared, *, caught: bool) -> Operand:
-        """A second use finds most of it known, unlike a call."""
-        weight = self._analysis.weights[node.original]
-        if weight > self._room:
-            return super()._twice(node, caught=caught)
-        self._room -= weight
-        return self.emit(node.original)
-
     def _start(self, node: Expression) -> Chain | None:
         if isinstance(node, ast.Select) and not node.test:
             operand = node.operand
@@ -159,11 +151,6 @@ class JointGenerator(Generator):
             return self._operands[name]._replace(text=known)
         analysis, cell = self._values[name], f"{self._cells}[{list(self._values).index(name)}]"
         weight = analysis.weights[analysis.checked.root]
-        if self.is_straight and name not in self._operands and weight <= self._room:  # it cannot be known yet
-            self._room -= weight
-            operand = self._computed(name, cell)
-            self.facts[_VARIABLES, name] = operand.text
-            return operand
         self.settle()
         value = self.set(cell)
         if name in self._operands or weight > self._room or self.is_deep:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -42,20 +42,9 @@ def terminal_columns() -> int:
         return 0
 
 
-FORMATS: Mapping[str, str] = {
-    "text": "text.lines",
-    "concise": "text.concise",
-    "statistics": "text.statistics",
-    "json": "json.lines",
-    "sarif": "sarif.lines",
-    "junit": "junit.lines",
-    "github": "github.lines",
-    "gitlab": "gitlab.lines",
-    "markdown": "markdown.lines",
-    "html": "html.lines",
-    "openreports": "openreports.lines",
-}
-"""The functions that write the formats, with their modules."""
+_OF_TEXT = ("concise", "statistics")
+FORMATS = ("text", *_OF_TEXT, "json", "sarif", "junit", "github", "gitlab", "markdown", "html", "openreports")
+"""The formats: each is the ``lines`` of its module, or a function of ``text``."""
 LISTING = frozenset({"junit"})
 """The formats that name every object that was judged."""
 
@@ -66,6 +55,6 @@ def lines(name: str, report: Report, style: Style) -> Iterable[str]:
     Args:
         style: The style, where the format leaves it open.
     """
-    module, _, function = FORMATS[name].partition(".")
+    module, function = ("text", name) if name in _OF_TEXT else (name, "lines")
     written: Iterable[str] = getattr(import_module(f"webhook.report.{module}"), function)(report, style)
     return written

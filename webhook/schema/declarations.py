@@ -217,6 +217,7 @@ class Declared(NamedTuple):
         since: The first Kubernetes 1.x release that has it.
         until: The last release that has it.
         on: The operations to which it applies, all if empty.
+        compares: Whether it compares the new state of an object with the old one.
         members: The fields of which exactly one must be set, if the rule is of that sort.
         mutes: The fields whose findings are muted if the rule finds something.
         given: The fields of which at least one must be present for the rule to run; if empty, it always runs.
@@ -229,6 +230,7 @@ class Declared(NamedTuple):
     since: int
     until: int | None
     on: frozenset[str]
+    compares: bool = False
     members: frozenset[str] = frozenset()
     mutes: frozenset[str] = frozenset()
     given: frozenset[str] = frozenset()
@@ -270,9 +272,7 @@ class Struct:
     plain: ClassVar[str] = ""
     tagged: ClassVar[frozenset[str]] = frozenset()
     fields: ClassVar[dict[str, Field]] = {}
-    checks: ClassVar[list[Declared]] = []
-    unions: ClassVar[list[Declared]] = []
-    transitions: ClassVar[list[Declared]] = []
+    rules: ClassVar[list[Declared]] = []
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
@@ -281,7 +281,7 @@ class Struct:
 
     def __init_subclass__(cls) -> None:
         """Collect the fields, those of base classes first."""
-        cls.checks, cls.unions, cls.transitions = [], [], []
+        cls.rules = []
         declared = [vars(base).items() for base in cls.__mro__[-3::-1]]  # without this class and `object`
         # A field whose name has another meaning in Python ends with an underscore, as in PEP 8.
         cls.fields = {
@@ -315,8 +315,7 @@ def check(
         before: The field before whose findings the API server finds those of the rule, in the struct that they are
             about; :data:`IN_PLACE` for where their own fields are. By default they come after those in all fields.
     """
-    more = {"mutes": frozenset(mutes), "given": frozenset(given), "before": before}
-    return _register("checks", types, since, until, on, **more)
+    return _register(types, since, until, on, mutes=frozenset(mutes), given=frozenset(given), before=before)
 
 
 def exactly_one(
@@ -333,7 +332,7 @@ def exactly_one(
         since: The first Kubernetes 1.x release that has the rule.
         until: The last release that has it.
     """
-    return _register("unions", (type_,), since, until, members=frozenset(members))
+    return _register((type_,), since, until, members=frozenset(members))
 
 
 def transition(
@@ -344,22 +343,21 @@ def transition(
     before: str | None = None,
 ) -> Callable[[Rule], Rule]:
     """Register a rule that compares the new state of an object with the old one; see :func:`check`."""
-    return _register("transitions", types, since, until, on, before=before)
+    return _register(types, since, until, on, before=before, compares=True)
 
 
 def _register(
-    kind: str, types: Iterable[type[Struct]], since: int, until: int | None, on: Iterable[str] = (), **more: Any
+    types: Iterable[type[Struct]], since: int, until: int | None, on: Iterable[str] = (), **more: Any
 ) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         for each in types:
-            made = Declared(name_of(rule), rule, since, until, frozenset(on), place=next(_places), **more)
-            getattr(each, kind).append(made)
+            each.rules.append(Declared(name_of(rule), rule, since, until, frozenset(on), place=next(_places), **more))
         return rule
 
     return register
 
 
-def declared(type_: type[Struct], kind: str) -> list[Declared]:
-    """List a type's rules of one kind, and those of its base classes, in the order in which they are registered."""
-    found: list[Any] = [each for base in type_.__mro__ for each in vars(base).get(kind, ())]
+def declared(type_: type[Struct]) -> list[Declared]:
+    """List a type's rules, and those of its base classes, in the order in which they are registered."""
+    found: list[Any] = [each for base in type_.__mro__ for each in vars(base).get("rules", ())]
     return sorted(found, key=lambda each: each.place)

@@ -421,9 +421,10 @@ class CompiledStruct:
         """Tell whether the target's operation checks a field regardless of its old value."""
         return self._here(name) and not self._recheck(name)
 
-    def rules(self, kind: str) -> list[Declared]:
-        """List the rules of one kind that the target has."""
-        return [each for each in declared(self.type, kind) if each.applies(self.target)]
+    @cached_property
+    def rules(self) -> list[Declared]:
+        """The rules about several fields that the target has."""
+        return [each for each in declared(self.type) if each.applies(self.target)]
 
     def walking(self, otherwise: Walk) -> Walk:
         """Make the walk through one value: the decoder's findings, then validation's in the rest.
@@ -479,7 +480,7 @@ class CompiledStruct:
     @cached_property
     def before(self) -> dict[str, str | None]:
         """Where the findings of rules about several fields come, by the rule's name; see :func:`check`."""
-        return {each.name: each.before for kind in ("checks", "transitions") for each in self.rules(kind)}
+        return {each.name: each.before for each in self.rules}
 
     @cached_property
     def _walks(self) -> tuple[dict[str, Walk], list[tuple[str, Walk]]]:
@@ -517,25 +518,23 @@ class CompiledStruct:
     @cached_property
     def _several(self) -> Several | None:
         """Applies the rules about several fields, which may mute findings about single ones."""
-        unions = [(union.members & self.wire.keys(), union) for union in self.rules("unions")]
-        rules = self.rules("checks")
-        if not unions and not rules:
+        rules = [(rule, rule.members & self.wire.keys()) for rule in self.rules if not rule.compares]
+        if not rules:
             return None
 
         def find(value: dict[str, Any], found: dict[str, Sequence[Problem]] | None) -> Sequence[Problem]:
             problems: Sequence[Problem] = NOTHING
-            for members, union in unions:
-                given = [name for name, each in value.items() if each is not None and name in members]
-                # The rule decides whether an empty list counts.
-                if len(given) != 1 or value[given[0]] == []:
-                    problems = [*problems, *self._named(union, union.rule(self.view(value), given))]
             view = None
-            for rule in rules:
+            for rule, members in rules:
                 if rule.given and rule.given.isdisjoint(value):
                     continue
+                if rule.members:
+                    given = [name for name, each in value.items() if each is not None and name in members]
+                    if len(given) == 1 and value[given[0]] != []:  # the rule decides whether an empty list counts
+                        continue
                 if view is None:
                     view = self.view(value)
-                if of_rule := self._named(rule, rule.rule(view)):
+                if of_rule := self._named(rule, rule.rule(view, given) if rule.members else rule.rule(view)):
                     problems = [*problems, *of_rule]
                     if found is not None:
                         self._mute(rule, found)
@@ -565,20 +564,18 @@ class CompiledStruct:
         if self.target.operation == CREATE:
             return None
         fields = [
-            (name, name in self.inline, compare)
+            (name, compare)
             for name, field in self.fields.items()
             if self._here(name) and (compare := self._field_changer(name, field))
         ]
-        rules = self.rules("transitions")
+        rules = [rule for rule in self.rules if rule.compares]
         if not fields and not rules:
             return None
 
         def change(new: dict[str, Any], old: dict[str, Any]) -> Sequence[Problem]:
             found: list[Problem] = []
-            for name, inline, change_field in fields:
-                if inline:
-                    found += change_field(new, old)
-                elif problems := change_field(new.get(name), old.get(name)):
+            for name, change_field in fields:  # no part of an inlined struct is immutable, or validated in another way
+                if problems := change_field(new.get(name), old.get(name)):
                     found += _under(problems, name)
             if rules:
                 after, before = self.view(new), self.view(old)

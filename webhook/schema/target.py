@@ -33,7 +33,8 @@ class Target(Record):
         enough: The number of findings about one list, map or text, or of one rule, after which the search ends.
         declarative: Whether declarative validation decides where handwritten rules say the same in other words.
         thorough: Whether unvalidated parts are decoded, too: a server has done that before it calls webhooks.
-        stored: Whether the validated value is already stored, for which some rules are milder.
+        stored: Whether the validated value is already stored, for which some rules are milder, and an object's metadata
+            is only decoded.
         validates: Whether values are validated, not only decoded.
         strict: Whether unknown fields are reported; if not, they are ignored.
     """

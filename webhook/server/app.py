@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from http import HTTPStatus
+from typing import get_args
 
 from msgspec.structs import replace
 
@@ -35,12 +36,9 @@ _DEFAULT_TIMEOUT = 10.0  # admissionregistration/v1 defaults.go
 _LONGEST_TIMEOUT = 30.0  # admissionregistration validation.go
 _TIMEOUT = re.compile(rb"(?:\A|&)timeout=([1-9][0-9]{0,3})s(?:&|\Z)")  # in whole seconds, as an API server sends it
 _REVIEWS: Mapping[str, tuple[Endpoint, bool | None]] = {
-    "/validate": ("validate", None),
-    "/validate/fail": ("validate", False),
-    "/validate/ignore": ("validate", True),
-    "/mutate": ("mutate", None),
-    "/mutate/fail": ("mutate", False),
-    "/mutate/ignore": ("mutate", True),
+    f"/{endpoint}{stated}": (endpoint, fail_open)
+    for endpoint in get_args(Endpoint)
+    for stated, fail_open in (("", None), ("/fail", False), ("/ignore", True))
 }
 """By path: the endpoint, and its failure policy, if the path states one: whether to admit on failure."""
 OVERVIEW = Page(

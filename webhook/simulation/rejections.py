@@ -238,10 +238,10 @@ class Explainer:
     def unnamed(self, needs: Needs) -> NodeGroup:
         """Return all nodes as a group, as the pod's node affinity names others, which do not exist."""
         names = [*(nodes_named(needs.demand.spec) or ())]
-        missing = f"its node affinity requires {shortened(names)}, which do not exist"
+        missing = f"its node affinity requires nodes {shortened(names)}, which do not exist"
         if len(names) == 1:
             hint = did_you_mean(names[0], self._cluster.index)
-            missing = f"its node affinity requires {names[0]}, which does not exist{hint and f': {hint}'}"
+            missing = f"its node affinity requires node {names[0]}, which does not exist{hint and f': {hint}'}"
         return NodeGroup(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))
 
     def groups(self, by_node: Mapping[int, NodeVerdict], round_: Round) -> list[NodeGroup]:
@@ -395,9 +395,10 @@ class Explainer:
             others = set() if step == "enough" else {"node"}
             found = [each for each in reasons if (each.step == step and each.why != "in use") or each.why in others]
             closest = [each for each in found if each.why != "capacity" or each.lacks[0].name]
-            blames = [self._first_false(funnel, each) for each in closest or found]
             # Where some devices are left, those of other drivers were not meant.
-            yield from (each for each in blames if not (left and each.name == "driver"))
+            meant = {device.content.driver for device, depth in funnel.depths() if depth > STEPS.index(step)}
+            some = [each for each in closest or found if not meant or each.device.content.driver in meant]
+            yield from (self._first_false(funnel, each) for each in some)
             return
         constrained = funnel.constrained
         if constrained is not None and constrained < wanted:

@@ -590,10 +590,9 @@ class _Pending:
     def _of_nodes(self, verdicts: Verdicts, needs: Needs) -> Iterator[Cause]:
         """Say what keeps the pod from the nodes that have devices for it; if none has, what devices lack."""
         if not verdicts.nodes:
-            names = sorted(nodes_named(needs.demand.spec) or ())
-            hint = did_you_mean(names[0], self.scene.cluster.names) if len(names) == 1 else ""
-            said = f"its node affinity requires node {listed(names)}, which does not exist{hint and f'; {hint}'}"
-            yield Cause(said, [self.pod, *(Ref("Node", each) for each in names)], sort="node")
+            (said,) = rejections.Explainer(self.scene.cluster).unnamed(needs).details
+            named = (Ref("Node", each) for each in sorted(nodes_named(needs.demand.spec) or ()))
+            yield Cause(said, [self.pod, *named], sort="node")
             return
         if unprovided := list(sorted_as("class", self._unprovided(needs))):
             yield from unprovided

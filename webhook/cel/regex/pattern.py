@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NoReturn
 
+from webhook.cel.errors import EvaluationError
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple, Record
 
@@ -25,10 +26,6 @@ MAX_SIZE: Final = (128 << 20) // 40
 COUNT: Final = "invalid repeat count"
 _ARGUMENT: Final = "missing argument to repetition operator"
 LITERAL, CLASS, OTHER, CONCATENATION, ALTERNATION, CAPTURE = range(6)
-
-
-class PatternError(Exception):
-    """The text is not a regular expression; `str()` is Go's message."""
 
 
 class Node(Record):
@@ -89,7 +86,7 @@ def read_pattern(text: str) -> ParsedPattern:
     """Reads a regular expression.
 
     Raises:
-        PatternError: Go rejects the expression.
+        EvaluationError: Go rejects the expression.
     """
     return _Reader(text).read()
 
@@ -125,7 +122,7 @@ class _Reader:
         return ParsedPattern("".join(self._pieces), whole.weight)
 
     def _fail(self, what: str, start: int, end: int | None = None) -> NoReturn:
-        raise PatternError(f"error parsing regexp: {what}: `{self._text[start:end]}`")
+        raise EvaluationError(f"error parsing regexp: {what}: `{self._text[start:end]}`")
 
     # -- what has been read
 

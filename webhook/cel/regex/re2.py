@@ -14,7 +14,7 @@ from typing import Any, Final
 from webhook.budget import work
 from webhook.cel.cache import Cache
 from webhook.cel.errors import EvaluationError
-from webhook.cel.regex.pattern import ParsedPattern, PatternError, read_pattern
+from webhook.cel.regex.pattern import ParsedPattern, read_pattern
 
 MAX_MEMORY: Final = 256 << 10
 """The bytes that RE2 may use for a pattern and its automata."""
@@ -95,10 +95,7 @@ def check_pattern(pattern: str) -> ParsedPattern:
     found = _known.get(pattern)
     if found is None:
         work(len(pattern))
-        try:
-            found = read_pattern(pattern)
-        except PatternError as error:
-            raise EvaluationError(str(error)) from None
+        found = read_pattern(pattern)
         _known.put(pattern, found, _ENTRY + 2 * getsizeof(pattern))
     return found
 

@@ -333,4 +333,4 @@ def precedes(one: Value, other: Value) -> bool:
 
 def compare(one: Any, other: Any) -> int:  # two values that have an order
     """-1, 0 or 1, as a value is less than another, equal or greater."""
-    return int(one > other) - int(one < other)
+    return -1 if one < other else int(one > other)

@@ -85,7 +85,6 @@ class Writer(ABC):
         self._known: dict[tuple[type, Value], str] = {}
         self._lines: list[str] = []
         self._depth = 1
-        self._is_called = False
         self._cost = 0
         self._names = 0
 
@@ -163,11 +162,6 @@ class Writer(ABC):
         """Whether blocks are nested too deeply for another one."""
         return self._depth >= DEEPEST
 
-    @property
-    def is_straight(self) -> bool:
-        """Whether the present lines run exactly once, if they are reached."""
-        return self._depth == 1 and not self._is_called
-
     # -- cost
 
     def spend(self, cost: int) -> None:
@@ -244,8 +238,8 @@ class Writer(ABC):
         result, which may be an error.
         """
         self.settle()
-        before, lines, depth, facts, is_called = self._names, self._lines, self._depth, self.facts, self._is_called
-        self._lines, self._depth, self.facts, self._is_called = [], 1, {}, True
+        before, lines, depth, facts = self._names, self._lines, self._depth, self.facts
+        self._lines, self._depth, self.facts = [], 1, {}
         operand = body()
         self.settle()
         taken = {
@@ -258,7 +252,7 @@ class Writer(ABC):
         name = f"f{len(self.functions)}"
         header = f"def {name}({', '.join(('meter', 'left', 'mark', *taken))}):"
         self.functions.append("\n".join([header, *self._lines, f"\treturn left, mark, {operand.text}", ""]))
-        self._lines, self._depth, self.facts, self._is_called = lines, depth, facts, is_called
+        self._lines, self._depth, self.facts = lines, depth, facts
         return name, [*taken], operand
 
     def main(self, body: Callable[[], Operand]) -> str:

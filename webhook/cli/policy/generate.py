@@ -14,8 +14,6 @@ from webhook.policy.generate import MUTATING_SINCE, OLDEST, checks, generate, li
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
-_ACTIONS: Final = {"deny": ["Deny"], "warn": ["Warn"], "audit": ["Audit"]}
-
 _TOO_LATE: Final = {"count-of-zero": "The count 0 is the default by then, 1."}
 """Rules about what defaults replace, and what the object has by then."""
 
@@ -40,7 +38,7 @@ def run(arguments: Namespace) -> int:
     if "prescheduled" in chosen and minor < MUTATING_SINCE:
         since = f"Kubernetes 1.{MUTATING_SINCE}"
         sys.stderr.write(f"note: prescheduled: pods are refused, and rewritten only from {since} on\n")
-    sys.stdout.write(dump(generate(chosen, limited, actions=_ACTIONS[arguments.enforce], release=minor)))
+    sys.stdout.write(dump(generate(chosen, limited, actions=[arguments.enforce.capitalize()], release=minor)))
     return 0
 
 

@@ -66,10 +66,6 @@ class Request(NamedTuple):
         metadata = metadata_of(self.object)
         return text(metadata, "name") or text(metadata, "generateName") or "Unknown"
 
-    def with_object(self, obj: JSONObject | None) -> Request:
-        """Return the same request with another object."""
-        return self._replace(object=obj)
-
 
 def in_namespace(request: Request) -> Request:
     """Return a request whose objects state its namespace, as the API server ensures before admission.

@@ -317,10 +317,6 @@ class Kinds:
         """List the known kinds of a group, in any release."""
         return [each for each in self._known.values() if each.group == group]
 
-    def releases(self, kind: GroupVersionKind) -> tuple[Release, Release] | None:
-        """Return the first and the last release that serve a kind in this version; None if it is not known."""
-        return self.spans(kind).get(kind.version)
-
     def spans(self, kind: GroupVersionKind) -> Mapping[str, tuple[Release, Release]]:
         """Return all versions of a kind, each with the first and the last release that serve it; none if unknown."""
         return known.versions if (known := self._of(kind)) else {}

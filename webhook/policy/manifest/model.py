@@ -218,15 +218,6 @@ class Policy:
         others = chain(self.composed.values(), self.of_validations, self.annotations, self.mutations)
         return _variables(others) | (_variables(self.conditions) - {_NAMESPACE})
 
-    def lacks_namespace(self, path: Path) -> bool:
-        """Tell whether the expression at a path reads the namespace although it is a match condition."""
-        return _NAMESPACE in _variables(each for each in self.conditions if each.path == path)
-
-    def reads(self, path: Path) -> frozenset[str]:
-        """Return the variables that the expression at a path uses."""
-        every = chain(self.without_messages, self.of_validations)
-        return _variables(each for each in every if each.path == path)
-
     @property
     def of_validations(self) -> list[StatedExpression]:
         """The expressions of validations and of their messages."""

@@ -396,7 +396,7 @@ def serving(obj: Mapping[str, Any], release: Release) -> Release:
     The cluster that requests come from need not serve the policies that draguard evaluates.
     """
     group, _, version = str(obj["apiVersion"]).rpartition("/")
-    releases = Kinds(release).releases(GroupVersionKind(group, version, str(obj["kind"])))
+    releases = Kinds(release).spans(GroupVersionKind(group, version, str(obj["kind"]))).get(version)
     return min(max(release, releases[0]), releases[1]) if releases else release
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, product
 from typing import Any, Final
 
+from webhook.api.dra.devicerequest import ALL, EXACT_COUNT
+from webhook.api.dra.taints import EFFECTS
 from webhook.api.versions import DEFAULT
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.checker.cost import estimate_cost
@@ -48,7 +50,7 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.schema.derive.shape import ATOMIC, BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Shape, Structure
-from webhook.spelling import did_you_mean, nearest, some_of
+from webhook.spelling import did_you_mean, either, nearest, some_of
 
 # -- Finds comparisons of a field of the request with a value that it never has, such as a misspelt kind
 
@@ -164,15 +166,20 @@ def _compared(call: Call, aliases: Mapping[str, str]) -> Iterator[tuple[str, Lit
 def _field(node: Expression) -> str:
     """Return the path of a field from its variable, such as ``request.operation``; empty for another expression."""
     steps: list[str] = []
-    while not isinstance(node, Ident):
-        if isinstance(node, Call) and node.target is not None and node.function in {"orValue", "value"}:
-            node = node.target
-        elif step := step_of(node):
+    while not isinstance(node := _unwrapped(node), Ident):
+        if step := step_of(node):
             node, name, _ = step
             steps.append(name)
         else:
             return ""
     return ".".join([node.name, *reversed(steps)]) if node.resolved == f".{node.name}" else ""
+
+
+def _unwrapped(node: Expression) -> Expression:
+    """Return the optional value that an expression reads; others as they are."""
+    while isinstance(node, Call) and node.target is not None and node.function in {"orValue", "value"}:
+        node = node.target
+    return node
 
 
 # -- Finds constants in mutations that fail at run time, whatever the object
@@ -509,11 +516,6 @@ class CheckResult(NamedTuple):
     costs: tuple[Cost, ...]
     unchecked: int = 0
 
-    @property
-    def passed(self) -> bool:
-        """Whether the API server would accept all policies and bindings."""
-        return all(finding.problem.level != ERROR for finding in self.findings)
-
 
 def check_policies(
     given: Iterable[Given | JSONObject], release: Release = DEFAULT, stated: Mapping[str, bool] | None = None
@@ -545,6 +547,7 @@ def check_policies(
             *_malformed(policy),
             *_ordered_texts(policy),
             *_unwritten_amounts(policy, policies.kinds),
+            *_unknown_words(policy, policies.kinds),
             *_patterns(policy),
             *_messages(policy),
             *_comments(policy),
@@ -672,8 +675,7 @@ def _ordered_texts(policy: Policy) -> Iterator[Problem]:
 
 def _unwritten_amounts(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find amounts of Kubernetes' own kinds that are compared with what the API server never writes."""
-    is_own = all(map(kinds.has_group, {group for rule in policy.match.rules for group in rule.groups}))
-    for stated, call in _calls(policy) if is_own else ():
+    for stated, call in _calls(policy) if _is_own(policy, kinds) else ():
         for amount, constants in compared(call):
             around = (step := step_of(amount)) and step_of(step[0])
             if not around or around[1] not in _AMOUNTS or not _is_of_object(amount, stated):
@@ -686,6 +688,32 @@ def _unwritten_amounts(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
                         message = f'this is never equal: the API server writes the amount as the text "{meant}"'
                         hint = f'did you mean "{meant}"?'
                         yield warning("impossible-value", stated.path, message, hint, stated.start + each.offset)
+
+
+_WORDS: Final[Mapping[str, Sequence[str]]] = {
+    "allocationMode": (ALL, EXACT_COUNT),
+    "effect": (*EFFECTS[35], "PreferNoSchedule"),
+}
+"""The fields of claims, pods and nodes that hold one of few words."""
+
+
+def _unknown_words(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
+    """Find fields of Kubernetes' own kinds that are compared with a word that the API server refuses in them."""
+    for stated, call in _calls(policy) if _is_own(policy, kinds) else ():
+        for side, constants in compared(call):
+            step = step_of(_unwrapped(side))
+            name = step[1] if step and not _field(side).startswith("params.") else ""
+            words = _WORDS.get(name, ())
+            for each in constants:
+                if words and isinstance(each, Literal) and each.value not in ("", *words):
+                    message = f"{name} is never {quoted(each.value)}: it is {either(words)}"
+                    hint = did_you_mean(each.value, words, quotes='"')
+                    yield warning("impossible-value", stated.path, message, hint, stated.start + each.offset)
+
+
+def _is_own(policy: Policy, kinds: Kinds) -> bool:
+    """Tell whether the rules of a policy match Kubernetes' own kinds alone."""
+    return all(map(kinds.has_group, {group for rule in policy.match.rules for group in rule.groups}))
 
 
 def _is_of_object(field: Expression, stated: StatedExpression) -> bool:
