@@ -135,7 +135,7 @@ class Sent(NamedTuple):
         operation, authorizer = fields.get("operation", ""), DENY_ALL
         with errors.collected():
             obj, path = _object(fields, "object", where, templates)
-            parts = [((), path)]
+            parts: list[tuple[tuple[str, ...], Path]] = [((), path)]
             if obj is not None and "patch" in fields:
                 obj = patched(obj, fields["patch"], where / "patch")
                 made = enumerate(fields["patch"])
