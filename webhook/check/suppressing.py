@@ -6,7 +6,6 @@ import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
 from typing import TYPE_CHECKING
 
 from webhook.documents.globs import Globs, PatternError
@@ -15,7 +14,7 @@ from webhook.report.model import Report
 from webhook.report.text import counted
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
-from webhook.suppression.applying import POLICY, Levels, Matters, Suppressions, is_known, levels, names_in, unknown
+from webhook.suppression.applying import POLICY, Levels, Suppressions, is_known, levels, names_in, unknown
 from webhook.suppression.baseline import Known
 from webhook.usage import UsageError, naming
 
@@ -114,7 +113,7 @@ def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
                 raise UsageError(f"policy {name.removeprefix(POLICY)} not found in --policies{hint}", option)
 
 
-def _matters(arguments: Namespace, paths: Iterable[str], *, compares: bool) -> Matters:
+def _matters(arguments: Namespace, paths: Iterable[str], *, compares: bool) -> Callable[[str], bool]:
     """Return the predicate for rules that this run can check."""
     action = getattr(arguments, "action", "validate")
     given = {
@@ -127,15 +126,12 @@ def _matters(arguments: Namespace, paths: Iterable[str], *, compares: bool) -> M
         "": action != "test",
     }
 
-    @cache
-    def matters(rule: str, has_errors: bool) -> bool:  # noqa: FBT001
-        from webhook.explain.names import needs, rule_names  # only a suppression that is not used asks
+    def matters(rule: str) -> bool:
+        from webhook.explain.names import needs  # only a suppression that is not used asks
 
         if rule.startswith(POLICY):
             return given["policies"]
-        needed = {needs(each) for each in rule_names() if fnmatchcase(each, rule)}
-        # Where an object has errors, not all rules about the objects around it look at it.
-        return not (has_errors and "others" in needed) and all(given[each] for each in needed)
+        return all(map(given.get, needs(rule)))
 
     return matters
 

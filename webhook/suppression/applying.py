@@ -178,9 +178,6 @@ _MOST_HINTS: Final = 100
 """How many mistakes get a suggestion, which takes longer than finding them."""
 _NO_PROBLEM: Final = Problem(WARNING, "", "", Path(), "")
 
-Matters = Callable[[str, bool], bool]
-"""Tells whether a run checks a rule, in a document with errors or in one without."""
-
 
 class StatementScope(NamedTuple):
     """The scope of a statement.
@@ -225,20 +222,27 @@ class Statement(NamedTuple):
         self.used.update(matching)
         return Suppression(self.kind, self.reason) if matching else None
 
-    def faults(self, matters: Matters, erroneous: Collection[tuple[str, int]]) -> Iterator[Finding]:
+    def faults(
+        self, is_known_to_matter: Callable[[str], bool], erroneous: Collection[tuple[str, int]]
+    ) -> Iterator[Finding]:
         """Report the rules of which it has suppressed no finding, and a missing reason for the others.
 
         Args:
-            matters: Tells whether this run checks a rule.
-            erroneous: The documents with errors, by file and number.
+            is_known_to_matter: Tells whether this run checks a rule.
+            erroneous: The documents with errors, by file and number. Not all rules about other objects look at them.
         """
         if self.kind == _MISREAD:
             yield self._misread()
             return
         globs, place = self.globs, (self.finding.file, self.finding.document)
         has_errors = any(globs.has(file) for file, _ in erroneous) if globs else place in erroneous
-        is_checked = globs and not has_errors
-        unused = [name for name in self.rules if name not in self.used and (is_checked or matters(name, has_errors))]
+        unused = [
+            name
+            for name in self.rules
+            if name not in self.used
+            and (globs or is_known_to_matter(name))
+            and not (has_errors and _is_about_others(name))
+        ]
         kept, names = ", ".join(name for name in self.rules if name not in unused), ", ".join(unused)
         if unused:
             whole = "remove it, or put it on the line of the finding" if self.kind == INLINE else "remove it"
@@ -263,6 +267,12 @@ class Statement(NamedTuple):
         example = f"# draguard: ignore[{', '.join(rules)}] {reason or 'the reason'}" if rules else _EXAMPLE
         message = f"`{cut(self.reason, _LONGEST_STATEMENT)}` {what}, so it suppresses nothing"
         return finding_at(self.finding, MALFORMED, message, f"write {example}")
+
+
+def _is_about_others(rule: str) -> bool:
+    from webhook.explain.names import needs  # only a suppression that is not used asks
+
+    return "others" in needs(rule)
 
 
 class Statements:
@@ -401,8 +411,8 @@ class Suppressions:
         levels: The levels of rules.
         ignores: The rules ignored in some files.
         known: Sets of known findings; the first set with a finding suppresses it.
-        matters: Tells whether this run checks a rule, in a document with errors or without, so that a comment or an
-            annotation that suppresses nothing is unused.
+        matters: Tells whether this run checks a rule, so that a comment or an annotation that suppresses nothing is
+            unused.
         is_whole: Whether all files of the configuration file and the baseline were read.
         finds_fewer: Whether the run has fewer findings than the one on which a baseline may be based, so that none
             counts as fixed: some cases of suites are run, or objects are updates of an earlier state.
@@ -413,7 +423,7 @@ class Suppressions:
         levels: Levels,
         ignores: Sequence[Statement],
         known: Sequence[Known],
-        matters: Matters,
+        matters: Callable[[str], bool],
         *,
         is_whole: bool,
         finds_fewer: bool,
