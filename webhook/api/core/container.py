@@ -165,6 +165,10 @@ _TYPED: Final = range(29, 34)
 _JSON_SINCE: Final = Release(34)
 """From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
 _LIMITS_ALONE: Final = "write limits alone: requests are the same, as such resources are not overcommitted"
+_NO_RESOURCE: Final = (
+    "give an extended resource its domain, as in example.com/gpu; request the devices of a class in a claim, name it in"
+    " the pod's resourceClaims, and in resources.claims of the container"
+)
 
 
 @check(Container, given=["resources"])
@@ -203,7 +207,9 @@ def of_resource(name: str, amount: Amount, release: Release) -> Iterator[Problem
         faults = formats.label_key(name, release)
         yield from malformed(path, shown, faults)
         if standard and not faults and not name.startswith(_HUGE_OF_QUOTAS):
-            yield invalid(path, shown, "must be a standard resource type or fully qualified")
+            yield invalid(path, shown, "must be a standard resource type or fully qualified")._replace(
+                hint=_NO_RESOURCE
+            )
     if standard and not (name in _OF_CONTAINERS or name.startswith(HUGE)):
         yield invalid(path, shown, "must be a standard resource for containers")
     is_extended = not standard and not formats.extended_resource_name(name, release)
