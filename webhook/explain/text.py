@@ -296,7 +296,7 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool = Fa
         lines.append(f"FIELD:       {'.'.join(place.path)}  <{type_name(field)}>")
     lines += [f"KUBERNETES:  {span(*place.releases)}"]
     if place.above and (newest := place.above.releases[1]) > place.releases[1]:
-        root = compile_struct(place.kind.served.type, target(place.kind.api_version, newest, CREATE))
+        root = compile_struct(place.kind.served.type, target(place.kind.api_version, Release(newest), CREATE))
         lines += _labelled("LATER", suggestion(root, Path(place.path), {}).hint)
     if recursive:
         return "\n".join([*lines, "", "FIELDS:", *_tree(place, release)])
