@@ -93,14 +93,22 @@ def asks_for_nothing(claim: JSONObject, _: Context) -> Iterator[Problem]:
 
 @rule(*CLAIMS)
 def too_many_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
-    """A claim requests more devices than one allocation can have, so it is never allocated.
+    """A claim, or an alternative of a request, is for more devices than one allocation can have: it never gets them.
 
     An allocation has 32 devices at most (AllocationResultsMaxSize in types.go). Split the claim into several.
     """
-    total = sum(map(min, by_key((each.whole, each.wanted) for each in context.requests(claim)).values()))
+    requests = context.requests(claim)
+    least = {whole: min(wanted) for whole, wanted in by_key((each.whole, each.wanted) for each in requests).items()}
+    total = sum(least.values())
+    most = f"and an allocation has at most {_MOST_DEVICES}"
     if total > _MOST_DEVICES:
-        message = f"{total} devices are requested, and an allocation has at most {_MOST_DEVICES}"
+        message = f"{total} devices are requested, {most}"
         yield finding((*devices_path(claim), "requests"), message, "split the claim into several", "TooMany")
+        return
+    for each in requests:
+        if (devices := total - least[each.whole] + each.wanted) > _MOST_DEVICES:
+            message = f'alternative "{each.name}" is never chosen: with it, {devices} devices are requested, {most}'
+            yield finding((*each.path, "count"), message, reason="TooMany")
 
 
 _MOST_DEVICES: Final = 32
