@@ -346,7 +346,7 @@ def _lack(request: ClaimRequest, context: Context) -> str:
     contents = contents_of_class(request, context)[:_CONTENTS_MOST]
     lacks = [context.fleet.lack(request.capacity, each) for each in contents if context.fleet]
     known = {amount(parse_quantity(each.left)) if each.left else -1: each.text for each in lacks if each}
-    most = f": {known[max(known)]}" if known else ""
+    most = f"; {known[max(known)]}" if known else ""
     return f"without the capacity that request {request.name} asks for, a node has the devices{most}"
 
 
