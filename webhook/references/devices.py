@@ -34,6 +34,7 @@ from webhook.references.rules import (
 from webhook.references.selecting import (
     A_VERSION,
     OTHER_HOLDER,
+    WRITTEN_TYPES,
     Selector,
     failures,
     reads_of,
@@ -123,7 +124,7 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
         message += f"; not used, as pool {places[0].pool} is {fleet.unused[places[0].slice.order]}"
     advice = Advice()
     missing = fault.detail.missing
-    if missing in _TYPED:
+    if missing in WRITTEN_TYPES:
         advice = Advice(f"an attribute is read without its type: leave out .{missing}")
     elif missing:
         safe = guarded(
@@ -156,10 +157,6 @@ def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
                 type_ = f"version: compare it as in {of_versions.get(read.offset, A_VERSION)}"
             found.append(f"{read.name} is of type {type_}")
     return listed(found)
-
-
-_TYPED: Final = frozenset({"string", "int", "bool", "version", "value"})
-"""Fields below an attribute or capacity in manifests, which selectors do not use."""
 
 
 @rule(*SELECTING, beside_devices=True)
