@@ -228,7 +228,7 @@ class TestPolicies:
 
     @each_row(
         ("patch", "says"),
-        ('[JSONPatch{op: "remove", path: "/spec/nonesuch"}]', "policy 'p' with binding 'p' denied request"),
+        ('[JSONPatch{op: "remove", path: "/spec/nonesuch"}]', "Mutation failed for MutatingAdmissionPolicy 'p'"),
         ('[JSONPatch{op: "add", path: "/spec/containers", value: "none"}]', "cannot unmarshal string into Go"),
     )
     def test_a_mutation_that_fails_changes_nothing(self, patch: str, says: str) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.rows import each_row
 from tests.structured import changed, of_kind, resource_slice
 from webhook.check.cluster import cluster_documents
-from webhook.inventory import Inventory, MalformedError
+from webhook.inventory import Inventory, MalformedError, is_noted
 from webhook.inventory.affinity import as_int64, term_selects, unmatched
 from webhook.inventory.claims import SHARING, Blocked, claims_of
 from webhook.inventory.plugins import plugins, trouble_of
@@ -74,6 +74,26 @@ def test_fields_that_an_older_release_does_not_know_have_the_types_of_later_ones
 ) -> None:
     with pytest.raises(MalformedError, match=rf"ResourceSlice slice: spec\.devices\[0\]\.{path}"):
         Inventory([resource_slice({"name": "d0", field: value})])
+
+
+@each_row("value", 5, ["x"], {"gpu": 5})
+@each_row(("version", "device"), ("v1beta1", {"basic": {}}), ("v1alpha3", {"basic": {}}), ("v1beta2", {}))
+def test_a_field_that_only_later_versions_know_has_their_type(version: str, device: JSONObject, value: Any) -> None:
+    made = resource_slice({"name": "d0", **device, "attributes": value}, version=version)
+    with pytest.raises(MalformedError, match=r"ResourceSlice slice: spec\.devices\[0\]\.attributes"):
+        Inventory([made])
+    if version != "v1beta2":
+        inventory = Inventory()
+        assert not inventory.hold(made)
+        assert inventory.exists("ResourceSlice", "slice", "")
+
+
+@each_row("version", "v1alpha2", "v2")
+def test_what_no_release_serves_is_held_by_its_name_alone(version: str) -> None:
+    inventory = Inventory()
+    assert not inventory.hold(of_kind("DeviceClass", {"selectors": {"a": 5}}, version))
+    assert all(map(is_noted, inventory.all("DeviceClass")))
+    assert inventory.knows("DeviceClass")
 
 
 def test_the_selectors_of_an_object_take_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ from typing import Any, Final
 from webhook.api.versions import DEFAULT, NEWEST, release_of
 from webhook.engine.offline import evaluate, made_invalid
 from webhook.objects import JSONObject, text
-from webhook.patch import PatchError, apply_patch, difference
+from webhook.patch import PatchError, apply_patch, difference, steps_of
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, authorizer_of
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet, match, undecodable
 from webhook.policy.evaluation.request import CONNECT, CREATE, UPDATE, Request, request_of
@@ -135,12 +135,15 @@ class Sent(NamedTuple):
         operation, authorizer = fields.get("operation", ""), DENY_ALL
         with errors.collected():
             obj, path = _object(fields, "object", where, templates)
+            parts: list[tuple[tuple[str, ...], Path]] = [((), path)]
             if obj is not None and "patch" in fields:
                 obj = patched(obj, fields["patch"], where / "patch")
-            _expect_decodable(obj, path, policies)
+                made = enumerate(fields["patch"])
+                parts += ((tuple(steps_of(each["path"])), where / "patch" / at / "value") for at, each in made)
+            _expect_decodable(obj, parts, policies)
         with errors.collected():
             old, path = _object(fields, "oldObject", where, templates)
-            _expect_decodable(old, path, policies)
+            _expect_decodable(old, [((), path)], policies)
         if fields.keys().isdisjoint(("object", "oldObject")):
             errors.found.append(SuiteError(where / "object", "a case has an object, or an oldObject to delete"))
         with errors.collected(*where, "authorizer"):
@@ -175,8 +178,13 @@ class Sent(NamedTuple):
         return f"{request.operation} of {'/'.join(filter(None, (request.resource.qualified, request.subresource)))}"
 
 
-def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) -> None:
-    """Check that an object can reach a policy: its kind is served, and it can be decoded."""
+def _expect_decodable(obj: JSONObject | None, parts: list[tuple[tuple[str, ...], Path]], policies: PolicySet) -> None:
+    """Check that an object can reach a policy: its kind is served, and it can be decoded.
+
+    Args:
+        parts: The paths in the object, each with the place of its value in the suite; the last one that fits counts.
+    """
+    where = parts[0][1]
     if obj is None:
         return
     for name in ("apiVersion", "kind"):
@@ -192,7 +200,10 @@ def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) 
         for problem in undecodable(obj, kinds):
             if (problem.rule == UNKNOWN_FIELD) is is_unknown:
                 hint = f"; {problem.hint}" if problem.hint else ""
-                raise SuiteError(Path((*where, *problem.path)), f"{complaint}: {problem.message}{hint}")
+                steps = tuple(map(str, problem.path))
+                above, place = next(each for each in reversed(parts) if each[0] == steps[: len(each[0])])
+                path = Path((*place, *problem.path[len(above) :]))
+                raise SuiteError(path, f"{complaint}: {problem.message}{hint}")
 
 
 def _unserved(kind: GroupVersionKind, kinds: Kinds) -> str:

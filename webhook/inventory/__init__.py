@@ -217,10 +217,11 @@ class Inventory:
         if namespaced is None:
             return False
         namespace = namespace_of(obj) if namespaced else ""
-        if not _has_newest(version, kind):
+        known = newest(obj) if _has_newest(version, kind) else None
+        if known is None or (known is not obj and misfit(known)):
             self.note(kind, name, namespace)
             return False
-        self._kinds[kind][namespace, name] = newest(obj)
+        self._kinds[kind][namespace, name] = known
         return True
 
     def put(self, obj: JSONObject) -> None:
@@ -372,6 +373,8 @@ def _has_newest(version: str, kind: str) -> bool:
     """Tell whether a kind of ``resource.k8s.io`` can be converted; the classic kinds of v1alpha2 cannot."""
     if version in _NEWEST:
         return True
+    if version.startswith(f"{DRA}/") and find(version, kind) is None:
+        return False
     try:
         conversion.to_v1({"apiVersion": version, "kind": kind})
     except conversion.ConversionError:
@@ -410,15 +413,22 @@ def _as_v1(obj: JSONObject, kind: str) -> JSONObject:
         for each in parts:  # an older release may have stored what later ones refuse, but no value of another type
             if (problem := _refused(each, None)) and (problem.reason == BAD_REQUEST or _refused(each, _STORED_BY)):
                 raise MalformedError(f"{kind} {name_of(obj)}: {problem.path}: {problem.message}")
-    finally:
-        leave(token)
-    try:
         known = obj if version in _NEWEST else conversion.to_v1(obj)
+        if known is not obj and (problem := misfit(known)):
+            raise MalformedError(f"{kind} {name_of(obj)}: {problem.path}: {problem.message}")
     except conversion.ConversionError as error:
         raise MalformedError(
             f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"
         ) from error
+    finally:
+        leave(token)
     return conversion.with_defaults(known) if kind in CLAIMS else known
+
+
+def misfit(obj: JSONObject) -> Problem | None:
+    """Return why an object cannot be decoded; in a converted one, fields that its own version lacks may be known."""
+    problems = judge_stored(obj, None, decodes_only=True)
+    return next((each for each in problems if each.level == ERROR and each.reason == BAD_REQUEST), None)
 
 
 _COUNTED: Final = {"spec": ("taints", "unschedulable"), "status": ("allocatable", "capacity")}

@@ -16,10 +16,10 @@ from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, lacking
 from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads
 from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
-from webhook.inventory import CLAIMS, MalformedError, devices_path
+from webhook.inventory import CLAIMS, MalformedError, devices_path, misfit
 from webhook.inventory.claims import POD, ClaimRequest, Consumer, Use, allocation_of
 from webhook.inventory.resources import path_of, requests
-from webhook.objects import JSONObject, items, mapping, namespace_of, text
+from webhook.objects import JSONObject, free_of_nulls, items, mapping, namespace_of, text
 from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
 from webhook.references.rules import (
     SELECTING,
@@ -424,6 +424,9 @@ def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
     wanting = ((text(each, "name"), claim) for each, claim in entries if claim and not allocation_of(claim))
     claims = {name: devices for name, claim in wanting if (devices := mapping(claim, *devices_path(claim)))}
     if len(claims) < 2 and not any(map(context.extended.has, requests(pod))):  # noqa: PLR2004 - others tell of a claim
+        return
+    pod = {**pod, "spec": free_of_nulls(pod["spec"])}
+    if misfit({**pod, "apiVersion": "v1", "metadata": {}}):  # templates of other projects are not judged
         return
     groups = _refused(claims, context, pod=pod)
     if not groups or any(_refused({name: devices}, context) for name, devices in claims.items()):

@@ -166,7 +166,7 @@ class _Mutator:
         self._session = session
         self._sent = self.object = session.request.object
         self._decoded: tuple[JSONObject | None, JSONObject | None] = None, None
-        self.tally = Tally(MUTATION_FAILURE, _refusal)
+        self.tally = Tally(MUTATION_FAILURE)
         self._invoked: set[Key] = set()
         self._touched = False
 

@@ -6,7 +6,6 @@ Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, val
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any, Final
 
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
@@ -48,7 +47,7 @@ def validate(request: Request, policies: PolicySet, authorizer: Authorizer = DEN
         DeadlineExceededError: The deadline has passed.
     """
     session = Session(request, policies, authorizer)
-    tally = Tally(VALIDATION_FAILURE, attrgetter("warning"))
+    tally = Tally(VALIDATION_FAILURE)
     for invocation in session.invocations(VALIDATING):
         if not invocation.fault:
             _evaluate(session, invocation, tally)

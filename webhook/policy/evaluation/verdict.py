@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
 from webhook.objects import JSONObject
 from webhook.policy.evaluation.request import Request
-from webhook.policy.manifest.model import AUDIT, DENY, WARN, Binding, Policy
+from webhook.policy.manifest.model import AUDIT, DENY, MUTATING, WARN, Binding, Policy
 from webhook.problem import GO_JSON_ESCAPES, Path, cut, quoted
 from webhook.records import NamedTuple
 
@@ -107,8 +107,9 @@ class PolicyDecision:
 
     @property
     def warning(self) -> str:
-        """The API server's warning of this."""
-        return f"Validation failed for {self.who}: {self.message}"
+        """The API server's warning of this; of mutating policies, whose bindings cannot warn, draguard's own."""
+        step = "Mutation" if self.policy.kind == MUTATING else "Validation"
+        return f"{step} failed for {self.who}: {self.message}"
 
 
 class Verdict(NamedTuple):
@@ -188,17 +189,16 @@ class Tally:
 
     Args:
         failures: The key of the audit annotation that lists failures.
-        warning: Returns the warning of a decision.
 
     Attributes:
         decisions: All decisions, in their order.
         refusals: The decisions that refuse the request.
     """
 
-    def __init__(self, failures: str, warning: Callable[[PolicyDecision], str]) -> None:
+    def __init__(self, failures: str) -> None:
         self.decisions: list[PolicyDecision] = []
         self.refusals: list[PolicyDecision] = []
-        self._key, self._warning = failures, warning
+        self._key = failures
         self._warnings: dict[str, None] = {}
         self._failures: list[str] = []
         self._room = _MAX_FAILURES
@@ -211,7 +211,7 @@ class Tally:
             if action == DENY:
                 self.refusals.append(decision)
             elif action == WARN:
-                self._warnings[self._warning(decision)] = None
+                self._warnings[decision.warning] = None
             elif len(self._failures) < MAX_AUDITED_FAILURES:
                 failure = {
                     "message": cut(decision.message, MAX_MESSAGE_BYTES),
