@@ -121,6 +121,9 @@ def test_what_is_classic_is_converted_as_far_as_it_goes() -> None:
     lost = ["spec.allocationMode", "spec.parametersRef", "kind", "parametersRef", "suitableNodes"]
     assert [str(finding.problem.path) for finding in changed.lost] == lost
     assert all("docs/migrate.md" in finding.problem.hint for finding in changed.lost)
+    for version in ("v1beta1", "v1", "v1"):  # what is left is an error each time
+        changed = migrated(changed.after, version)
+        assert sorted(str(finding.problem.path) for finding in changed.lost) == sorted(lost)
     assert comments(CLASSIC) <= comments(changed.after)
     assert objects(converted(CLASSIC, "v1beta1"))[2]["spec"]["devices"]["requests"][0]["deviceClassName"] == "gpu"
 

@@ -178,6 +178,15 @@ class TestComments:
         text = "kind: Pod\napiVersion: v1\nmetadata: {name: p} # draguard: ignore[required] why\n"
         assert rules(judged(text)) == [("warning", "unused-suppression")]
 
+    def test_beside_an_error_only_what_is_checked_all_the_same_is_unused(self, tmp_path: Path) -> None:
+        file, settings = tmp_path / "claim.yaml", tmp_path / ".draguard.yaml"
+        ignored, error = "[too-many-devices, minimum]", "  colour: red\n"
+        settings.write_text(f"ignores: [{{paths: ['*'], rules: {ignored}, reason: later}}]", encoding="utf-8")
+        for more, unused in ((error, "minimum"), ("", "too-many-devices, minimum")):
+            file.write_text(f"# draguard: ignore{ignored} later\n{claim('gpu', more)}", encoding="utf-8")
+            told = [each["message"] for each in findings("validate", "--config", settings, tmp_path)]
+            assert [each for each in told if "suppresses" in each] == [f"suppresses no finding of {unused}"] * 2
+
     def test_of_very_many_comments_the_rest_is_reported_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.suppression.applying.MOST_FINDINGS", 3)
         comments = "# draguard: nothing\n# draguard: nothing\n"
@@ -362,6 +371,6 @@ class TestBounds:
 
     def test_what_a_run_can_find_is_looked_up_once(self) -> None:
         lines = "".join(f"  a{number}: 1 # draguard: ignore[required] why\n" for number in range(20))
-        with patch.object(names, "needs", wraps=names.needs) as needs:
-            assert ("warning", "unused-suppression") in rules(judged(claim() + lines))
-        needs.assert_called_once_with("required")
+        names.needs.cache_clear()
+        assert ("warning", "unused-suppression") in rules(judged(claim() + lines))
+        assert names.needs.cache_info().misses == 1

@@ -6,7 +6,6 @@ import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
 from typing import TYPE_CHECKING
 
 from webhook.documents.globs import Globs, PatternError
@@ -127,13 +126,12 @@ def _matters(arguments: Namespace, paths: Iterable[str], *, compares: bool) -> C
         "": action != "test",
     }
 
-    @cache
     def matters(rule: str) -> bool:
-        from webhook.explain.names import needs, rule_names  # only a suppression that is not used asks
+        from webhook.explain.names import needs  # only a suppression that is not used asks
 
         if rule.startswith(POLICY):
             return given["policies"]
-        return all(given[needs(each)] for each in rule_names() if fnmatchcase(each, rule))
+        return all(map(given.get, needs(rule)))
 
     return matters
 

@@ -93,7 +93,7 @@ def _said_by(component: Component, answer: str) -> tuple[list[tuple[str, str]], 
     """Return meaning and cure of each text of a component that an answer has, and the answer that it quotes."""
     line = " ".join(answer.split())
     matches = [
-        (found, meaning, cure) for pattern, meaning, cure in component.sayings if (found := pattern.search(line))
+        (found, meaning, cure) for pattern, meaning, cure in component.sayings for found in pattern.finditer(line)
     ]
     end, said, quoted = 0, [], ""
     for found, meaning, cure in sorted(matches, key=lambda each: each[0].start()):
@@ -101,7 +101,7 @@ def _said_by(component: Component, answer: str) -> tuple[list[tuple[str, str]], 
             said.append((found.expand(meaning), found.expand(cure)))
             quoted = found.groupdict().get("answer") or quoted
             end = found.end()
-    return said or list(component.general), quoted
+    return list(dict.fromkeys(said)) or list(component.general), quoted
 
 
 def cures(answer: str, *, of_scheduler: bool = False) -> list[str]:

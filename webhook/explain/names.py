@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT, OF_EVALUATION, OF_POLICIES, OF_SUITES, OF_UPDATES
@@ -27,14 +27,16 @@ def rule_names() -> tuple[str, ...]:
     return tuple(sorted({name for _, names in _groups() for name in names}))
 
 
-def needs(name: str) -> str:
-    """Return what a run must do or know for a rule to find anything; empty if nothing special.
+@lru_cache(maxsize=1024)
+def needs(pattern: str) -> Collection[str]:
+    """Return what a run must do or know for each rule of a pattern to find anything; empty if nothing special.
 
     Returns:
         ``policies`` (evaluate policies), ``check`` or ``test`` (check policies themselves), ``old`` (know earlier
         states), ``others`` (know the objects referred to), ``scan`` (look at a cluster).
     """
-    return next((need for need, names in _groups() if name in names), "")
+    of_pattern = (name for name in rule_names() if fnmatchcase(name, pattern))
+    return {next((need for need, names in _groups() if name in names), "") for name in of_pattern}
 
 
 def _groups() -> Iterator[tuple[str, Collection[str]]]:

@@ -213,7 +213,7 @@ def _converted(obj: JSONObject, newer: JSONObject, wanted: MigrationTarget) -> C
     own, kind = obj["apiVersion"], obj["kind"]
     version = wanted.api_version(newer["kind"])
     if version == own:
-        return Converted(obj, [], [])
+        return Converted(obj, [], _left(obj, obj))
     try:
         changed = convert(newer, version)
     except ConversionError:
@@ -224,7 +224,7 @@ def _converted(obj: JSONObject, newer: JSONObject, wanted: MigrationTarget) -> C
     parents = {Path(each.path[:-1]) for each in unknown}
     if filled_in := set().union(*(_filled_in(parent, obj, changed) for parent in parents)):
         changed = _without(changed, filled_in, Path())
-    return Converted(changed, [problem], unknown)
+    return Converted(changed, [problem], [*_left(obj, changed), *unknown])
 
 
 def _filled_in(at: Path, before: JSONObject, after: JSONObject) -> set[Path]:
@@ -249,6 +249,15 @@ def _without_version(obj: JSONObject, version: str, newer: str, wanted: Migratio
 
 def _older(path: Path, message: str) -> Problem:
     return Problem(ERROR, _OLDER, "Deprecated", path, message, "draguard convert --write converts it")
+
+
+def _left(before: JSONObject, after: JSONObject) -> list[Problem]:
+    """Find the fields of an older version that an earlier conversion has left, and that this one leaves, too."""
+    hints = {path: hint for path, hint in _unknown_of(before, None).items() if hint}
+    never = hints and _unknown_of(after, None)
+    return [
+        lost(path, f"{after['apiVersion']} has no {path[-1]}", hint) for path, hint in hints.items() if path in never
+    ]
 
 
 _REMOVE: Final = "remove the field"

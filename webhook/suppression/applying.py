@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import chain
@@ -222,16 +222,27 @@ class Statement(NamedTuple):
         self.used.update(matching)
         return Suppression(self.kind, self.reason) if matching else None
 
-    def faults(self, is_known_to_matter: Callable[[str], bool]) -> Iterator[Finding]:
+    def faults(
+        self, is_known_to_matter: Callable[[str], bool], erroneous: Collection[tuple[str, int]]
+    ) -> Iterator[Finding]:
         """Report the rules of which it has suppressed no finding, and a missing reason for the others.
 
         Args:
             is_known_to_matter: Tells whether this run checks a rule.
+            erroneous: The documents with errors, by file and number. Not all rules about other objects look at them.
         """
         if self.kind == _MISREAD:
             yield self._misread()
             return
-        unused = [name for name in self.rules if name not in self.used and (self.globs or is_known_to_matter(name))]
+        globs, place = self.globs, (self.finding.file, self.finding.document)
+        has_errors = any(globs.has(file) for file, _ in erroneous) if globs else place in erroneous
+        unused = [
+            name
+            for name in self.rules
+            if name not in self.used
+            and (globs or is_known_to_matter(name))
+            and not (has_errors and _is_about_others(name))
+        ]
         kept, names = ", ".join(name for name in self.rules if name not in unused), ", ".join(unused)
         if unused:
             whole = "remove it, or put it on the line of the finding" if self.kind == INLINE else "remove it"
@@ -256,6 +267,12 @@ class Statement(NamedTuple):
         example = f"# draguard: ignore[{', '.join(rules)}] {reason or 'the reason'}" if rules else _EXAMPLE
         message = f"`{cut(self.reason, _LONGEST_STATEMENT)}` {what}, so it suppresses nothing"
         return finding_at(self.finding, MALFORMED, message, f"write {example}")
+
+
+def _is_about_others(rule: str) -> bool:
+    from webhook.explain.names import needs  # only a suppression that is not used asks
+
+    return "others" in needs(rule)
 
 
 class Statements:
@@ -434,7 +451,7 @@ class Suppressions:
                 statements.note(document)
         for finding in findings:
             statements.suppress(finding)
-        before = [*findings, *self._about_suppressions(statements, has_settings=has_settings)]
+        before = [*findings, *self._about_suppressions(statements, findings, has_settings=has_settings)]
         self.known = [*self.known, baseline.Known(baseline.REVISION, reason, baseline.counted(before))]
 
     def note(self, document: Document) -> None:
@@ -447,7 +464,7 @@ class Suppressions:
     def apply(self, report: Report) -> None:
         """Remove suppressed findings from a report, and add findings about suppressions."""
         kept = [each for finding in report.findings if (each := self._reported(finding, report)) is not None]
-        added = list(self._about_suppressions(self._statements))
+        added = list(self._about_suppressions(self._statements, report.findings))
         kept += (each for finding in added if (each := self._reported(finding, report)) is not None)
         if added:
             # Findings about policies come first, those about settings last.
@@ -457,10 +474,13 @@ class Suppressions:
         for known in () if self.finds_fewer else self.known:
             self._report_fixed(known, report)
 
-    def _about_suppressions(self, statements: Statements, *, has_settings: bool = True) -> Iterator[Finding]:
+    def _about_suppressions(
+        self, statements: Statements, findings: Iterable[Finding], *, has_settings: bool = True
+    ) -> Iterator[Finding]:
+        erroneous = {(each.file, each.document) for each in findings if each.problem.level == ERROR}
         yield from statements.findings
         for statement in (*statements.all, *(statements.ignores if self.is_whole and has_settings else ())):
-            yield from statement.faults(self.matters)
+            yield from statement.faults(self.matters, erroneous)
 
     def _reported(self, finding: Finding, report: Report) -> Finding | None:
         """Give a finding the level of its rule; None if it is suppressed."""
