@@ -124,7 +124,7 @@ def test_what_never_is_allocated_names_the_release() -> None:
     ("wanted", "lack"),
     ("memory: 60Gi", ""),
     ("memory: 100Gi", "enough memory for request gpu: capacity memory: a device has 80Gi, 100Gi is wanted"),
-    ("cores: 1", "enough capacity for request gpu: capacity cores is not published: a device has memory"),
+    ("cores: 1", "enough capacity for request gpu: capacity cores is not published, only memory"),
 )
 def test_capacity_that_no_device_has_is_named_with_the_most_that_one_has(wanted: str, lack: str) -> None:
     devices = "".join(f"  - {{name: gpu-{size}, capacity: {{memory: {{value: {size}Gi}}}}}}\n" for size in (80, 40))
@@ -154,7 +154,7 @@ _CROSSED = "{name: a, attributes: {m: {int: 0}, r: {int: 0}}}, {name: b, attribu
 _C = "{name: c, attributes: {m: {int: 1}, r: {int: 1}}}"
 _SIZES = "{name: a, capacity: {memory: {value: 8Gi}}}, {name: b, capacity: {memory: {value: 80Gi}}}"
 _SIZE = "capacity: {requests: {memory: 9Gi}}"
-_LACK = "without the capacity that request r0 asks for, a node has the devices: capacity memory: a device has 8Gi, 9Gi"
+_LACK = "without the capacity that request r0 asks for, a node has the devices; capacity memory: a device has 8Gi, 9Gi"
 _TAINTED = "{name: t, taints: [{key: k, effect: NoSchedule}]}"
 _TOLERATE = "with all taints tolerated, a node has the devices: tolerate the taints, or wait until they are removed"
 _M, _R, _D = "matchAttribute: g/m", "matchAttribute: g/r", "distinctAttribute: g/m"

@@ -413,7 +413,7 @@ def test_capacity_that_is_left(wanted: str, text: str) -> None:
     assert attempt.on(NODE).is_found is (text == "")
 
 
-@each_row(("published", "has"), ("", ""), ("b a", ": a device has a, b"), ("d c b a", ": a device has a, b, c, …"))
+@each_row(("published", "has"), ("", ""), ("b a", ", only a, b"), ("d c b a", ", only a, b, c, …"))
 def test_a_capacity_that_a_device_does_not_have(published: str, has: str) -> None:
     capacity = {name: {"value": "1"} for name in published.split()}
     attempt = Allocator(CLASSES, [resource_slice(device("d0", capacity=capacity))], features=ALL).attempt(

@@ -158,14 +158,24 @@ def test_an_amount_that_is_never_written_so_is_found(comparison: str, hint: str)
     ("r.exactly.allocationMode == 'all'", 'allocationMode is never "all": it is All or ExactCount did you mean "All"?'),
     ("r.exactly.?allocationMode.orValue('All') == 'Exact'", 'allocationMode is never "Exact": it is All or ExactCount'),
     ("r.exactly.tolerations.all(t, t.effect in ['NoExecute', 'NoExec'])", 'did you mean "NoExecute"?'),
+    ("variables.mode == 'all'", 'did you mean "All"?'),
+    ("variables.made.effect == 'deny'", ""),
     ("r.exactly.allocationMode in ['', 'ExactCount']", ""),
     ("r.exactly.allocationMode == params.allocationMode", ""),
+    ("r.exactly.allocationMode == null || r.exactly.allocationMode == 1", ""),
+    ("object.metadata.labels.effect == 'deny'", ""),
+    ("object.metadata.annotations['allocationMode'] == 'mixed'", ""),
+    ("params.rules.exists(p, p.effect == 'deny')", ""),
+    ("object.spec.allocationMode == 'Immediate'", ""),  # of v1alpha2
     ("params.allocationMode == 'any'", ""),
 )
 def test_a_word_that_a_field_never_has_is_found(comparison: str, message: str) -> None:
     param = {"apiVersion": "v1", "kind": "ConfigMap"}
+    stated = {"mode": "object.spec.devices.requests[0].exactly.allocationMode", "made": "{'effect': object.kind}"}
+    variables = [{"name": name, "expression": each} for name, each in stated.items()]
     for rules, is_found in ((rule("resourceclaims"), True), (rule("models", group="example.com"), False)):
-        listed = problems(f"object.spec.devices.requests.all(r, {comparison})", rules=[rules], paramKind=param)
+        asked = f"object.spec.devices.requests.all(r, {comparison})"
+        listed = problems(asked, rules=[rules], paramKind=param, variables=variables)
         texts = [f"{each.message} {each.hint}" for each in listed if each.rule == "impossible-value"]
         assert len(texts) == bool(message and is_found)
         assert all(message in each for each in texts)

@@ -204,7 +204,7 @@ def lack_of_capacity(
     """
     if take is None:
         missing = next(name for name in requests or () if name not in capacity)
-        has = f": a device has {', '.join(some_of(sorted(capacity), 3, '…'))}" if capacity else ""
+        has = f", only {', '.join(some_of(sorted(capacity), 3, '…'))}" if capacity else ""
         return Lack(f"capacity {missing} is not published{has}")
     for name in take.refused:  # whatever others take, it is never allowed
         policy, wanted = capacity[name]["requestPolicy"], quantity_text(take.amounts[name])

@@ -30,10 +30,12 @@ from webhook.explain.places import (
     unjudged,
     within,
 )
+from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.release import Release, releases, span
-from webhook.schema import CREATE, IMMUTABLE, UPDATE, UPDATE_STATUS, Declared, Field, Many, Map, Target
+from webhook.schema import CREATE, IMMUTABLE, UPDATE, UPDATE_STATUS, Declared, Field, Many, Map, Target, compile_struct
 from webhook.schema.fields import Scalar
+from webhook.schema.suggest import suggestion
 
 
 def counterparts(place: FieldPlace, release: Release | None) -> Iterator[tuple[ExplainedKind, FieldPlace | None]]:
@@ -293,6 +295,9 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool = Fa
     if place.path:
         lines.append(f"FIELD:       {'.'.join(place.path)}  <{type_name(field)}>")
     lines += [f"KUBERNETES:  {span(*place.releases)}"]
+    if place.above and (newest := place.above.releases[1]) > place.releases[1]:
+        root = compile_struct(place.kind.served.type, target(place.kind.api_version, Release(newest), CREATE))
+        lines += _labelled("LATER", suggestion(root, Path(place.path), {}).hint)
     if recursive:
         return "\n".join([*lines, "", "FIELDS:", *_tree(place, release)])
     sections = {

@@ -11,7 +11,7 @@ from webhook.api.core.placement import COMPARING, COMPARING_GATE, COMPARING_SINC
 from webhook.api.core.podspec import SOURCES
 from webhook.api.dra import taints
 from webhook.api.dra.devicerequest import ALL
-from webhook.api.dra.names import STANDARD_DOMAIN
+from webhook.api.dra.names import STANDARD_ATTRIBUTES, STANDARD_DOMAIN
 from webhook.documents.dump import dump
 from webhook.documents.placeholders import has_placeholder
 from webhook.formats import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN, near_semver
@@ -265,15 +265,11 @@ def _domain(problem: Problem, obj: Any) -> Advice:
     if slash:
         respelt = _NOT_IN_IDENTIFIERS.sub("_", own)
         return renamed(f"{stated}/{respelt}") if own and respelt != own else Advice()
-    if standard := _STANDARD.get(name.lower()):
+    if standard := certain(name, STANDARD_ATTRIBUTES):
         return renamed(f"{STANDARD_DOMAIN}/{standard}")
     if domain := selectors.only_domain(obj):
         return renamed(f"{domain}/{name}")
     return Advice(f"{selectors.NAME_DOMAIN}: {selectors.DRIVER}/{name}")
-
-
-_STANDARD: Final = {each.lower(): each for each in ("numaNode", "pciBusID", "pcieRoot")}
-"""The attributes that Kubernetes defines for the devices of all drivers (deviceattribute.go), in lower case."""
 
 
 def _mode(problem: Problem, obj: Any) -> Advice:

@@ -113,7 +113,7 @@ def _in_cel(replacement: str, match: re.Match[str]) -> str:
 DRIVER: Final = "DRIVER"
 """The placeholder for an unknown driver in hints."""
 _ONE: Final = r"""(?:"[^"\\]*"|'[^'\\]*'|-?[0-9]+)"""
-_DEVICE: Final = "a selector reads `device`, as in device.driver"
+_DEVICE: Final = "a selector reads `device` alone, as in device.driver"
 _AND: Final = "CEL writes `and` as &&"
 _OR: Final = "CEL writes `or` as ||"
 _UNRECOGNIZED: Final = {
@@ -469,6 +469,8 @@ def _near(name: str, near: str, place: int, expression: str) -> Advice:
 
 _UNQUOTED: Final = re.compile(r"\w[-./\w]*+(?!\()")
 """A text without quotes, such as a driver's name; a call is none."""
+_OF_OBJECT: Final = re.compile(r"\.\w++(?!\()")
+"""A field of something else than a device, such as of a claim; a method is none."""
 
 
 def _undeclared(name: str, place: int, expression: str) -> Advice:
@@ -488,7 +490,7 @@ def _undeclared(name: str, place: int, expression: str) -> Advice:
         return Advice(f'put text in quotes: "{whole}"', Fix("replace", quoted, safe=False) if match else None)
     if _is_called(expression, place):
         return Advice("only `device` and CEL's functions are defined here")
-    return Advice(_OF_DOMAIN.format(name))
+    return Advice(_DEVICE if _OF_OBJECT.match(expression, place + len(name)) else _OF_DOMAIN.format(name))
 
 
 def _dotted(expression: str) -> Advice | None:

@@ -218,7 +218,7 @@ class Inventory:
             return False
         namespace = namespace_of(obj) if namespaced else ""
         known = newest(obj) if _has_newest(version, kind) else None
-        if known is None or (known is not obj and _misfit(known)):
+        if known is None or (known is not obj and misfit(known)):
             self.note(kind, name, namespace)
             return False
         self._kinds[kind][namespace, name] = known
@@ -414,7 +414,7 @@ def _as_v1(obj: JSONObject, kind: str) -> JSONObject:
             if (problem := _refused(each, None)) and (problem.reason == BAD_REQUEST or _refused(each, _STORED_BY)):
                 raise MalformedError(f"{kind} {name_of(obj)}: {problem.path}: {problem.message}")
         known = obj if version in _NEWEST else conversion.to_v1(obj)
-        if known is not obj and (problem := _misfit(known)):
+        if known is not obj and (problem := misfit(known)):
             raise MalformedError(f"{kind} {name_of(obj)}: {problem.path}: {problem.message}")
     except conversion.ConversionError as error:
         raise MalformedError(
@@ -425,8 +425,8 @@ def _as_v1(obj: JSONObject, kind: str) -> JSONObject:
     return conversion.with_defaults(known) if kind in CLAIMS else known
 
 
-def _misfit(obj: JSONObject) -> Problem | None:
-    """Return a value of a wrong type in a converted object: a field that its own version lacks may be known now."""
+def misfit(obj: JSONObject) -> Problem | None:
+    """Return why an object cannot be decoded; in a converted one, fields that its own version lacks may be known."""
     problems = judge_stored(obj, None, decodes_only=True)
     return next((each for each in problems if each.level == ERROR and each.reason == BAD_REQUEST), None)
 

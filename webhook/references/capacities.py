@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from webhook import formats
 from webhook.allocation.capacity import take
 from webhook.allocation.devices import amount
 from webhook.formats.quantities import DECIMAL_SI, decode_quantity, parse_quantity
@@ -18,25 +19,43 @@ from webhook.references.rules import Context, contents_of_class, drivers_of, fin
 
 @rule(*CLAIMS, without_devices=True, of_field=True)
 def capacity_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Problem]:
-    """A request asks for a capacity that the driver of its class does not publish.
+    """A request asks for a capacity that the driver of its class does not publish, or that no driver can publish.
 
-    A device without the capacity is skipped, so the pod stays pending. `draguard driver show NAME` prints the known
-    capacities of a driver, and their source. If your version of the driver publishes others, pass its profile with
-    --driver-profile.
+    The API server takes any name. A device without the capacity is skipped, so the pod stays pending. `draguard driver
+    show NAME` prints the known capacities of a driver, and their source. If your version of the driver publishes
+    others, pass its profile with --driver-profile.
     """
     for request in (each for each in context.requests(claim) if each.capacity):
         drivers = drivers_of(request.of_class, context) or {context.driver_of_class(request.class_name)}
         profile = context.profile_of_one(drivers)
-        if profile is None or profile.is_open:
-            continue
-        devices = profile.devices_of(request.class_name)
+        devices = profile.devices_of(request.class_name) if profile and not profile.is_open else ()
         names = sorted({name for each in devices for name in each.names("capacity")})
-        for name in request.capacity if devices else ():
-            own = name.removeprefix(f"{profile.driver}/")
-            if not any(each.has("capacity", own) for each in devices):
+        for name in request.capacity:
+            path = (*request.path, "capacity", "requests", name)
+            own = name.removeprefix(f"{profile.driver}/") if profile else name
+            if faults := formats.c_identifier(own.rpartition("/")[2], context.release):
+                yield finding(path, f'no driver can publish the capacity "{name}": {faults[0]}', reason="Impossible")
+            elif profile and devices and not any(each.has("capacity", own) for each in devices):
                 message = f'devices of driver "{profile.driver}" have no capacity "{name}"'
-                hint = instead(own, names, "capacities")
-                yield finding((*request.path, "capacity", "requests", name), message, hint)
+                yield finding(path, message, instead(own, names, "capacities"))
+
+
+@rule(*CLAIMS, of_field=True)
+def negative_amount(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A request asks for a negative amount of a capacity, as if it gave the device something.
+
+    The API server accepts it. The scheduler counts it, so that others may get more of a shared device than there is;
+    a device whose request policy has a least amount gives that.
+    """
+    for request in context.requests(claim):
+        for name, written in request.capacity.items():
+            if _NEGATIVE.match(str(written)):
+                message = f'request "{request.name}" asks for a negative amount, {written}'
+                yield finding((*request.path, "capacity", "requests", name), message, reason="Negative")
+
+
+_NEGATIVE: Final = Pattern(r"-[0.]*[1-9]")
+"""Matches the beginning of a negative number."""
 
 
 @rule(*CLAIMS, of_field=True)

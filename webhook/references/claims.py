@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
+from itertools import permutations
 from typing import Final
 
+from webhook.api.dra.names import STANDARD_ATTRIBUTES, STANDARD_DOMAIN
 from webhook.drivers import Profile, built_in
 from webhook.grouping import by_key
 from webhook.hints.names import in_expression, in_place, listed, renamed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import DISTINCT_FROM_ALL_SINCE, ClaimRequest, is_about
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, placed, text
-from webhook.problem import NOTE, Advice, Problem, Steps, value_at
+from webhook.problem import NOTE, Advice, Path, Problem, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.references.rules import SELECTING, Context, drivers_of, drivers_of_request, finding, rule
-from webhook.spelling import mistyped, nearest
+from webhook.spelling import certain, mistyped, nearest
 
 
 @rule(*CLAIMS, "ResourceQuota", needs=("DeviceClass", "ResourceSlice"), of_field=True)
@@ -93,14 +95,20 @@ def asks_for_nothing(claim: JSONObject, _: Context) -> Iterator[Problem]:
 
 @rule(*CLAIMS)
 def too_many_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
-    """A claim requests more devices than one allocation can have, so it is never allocated.
+    """A claim, or an alternative of a request, is for more devices than one allocation can have: it never gets them.
 
     An allocation has 32 devices at most (AllocationResultsMaxSize in types.go). Split the claim into several.
     """
-    total = sum(map(min, by_key((each.whole, each.wanted) for each in context.requests(claim)).values()))
+    requests = context.requests(claim)
+    least = {whole: min(wanted) for whole, wanted in by_key((each.whole, each.wanted) for each in requests).items()}
+    total = sum(least.values())
+    limit = f"devices are requested, and an allocation has at most {_MOST_DEVICES}"
     if total > _MOST_DEVICES:
-        message = f"{total} devices are requested, and an allocation has at most {_MOST_DEVICES}"
-        yield finding((*devices_path(claim), "requests"), message, "split the claim into several", "TooMany")
+        yield finding((*devices_path(claim), "requests"), f"{total} {limit}", "split the claim into several", "TooMany")
+    for each in requests if total <= _MOST_DEVICES else ():
+        if (devices := total - least[each.whole] + each.wanted) > _MOST_DEVICES:
+            message = f'alternative "{each.name}" is never chosen: with it, {devices} {limit}'
+            yield finding((*each.path, "count"), message, reason="TooMany")
 
 
 _MOST_DEVICES: Final = 32
@@ -229,8 +237,7 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """
     for path, name in _names(obj, context):
         if name and (meant := _intended(name, context)) and not _is_known(name, context):
-            advice = renamed(meant)
-            yield finding(path, _unknown(name, meant), advice, "Misspelt")
+            yield finding(path, _unknown(name, meant), renamed(meant), "Misspelt")
     for request in context.requests(obj):
         for steps, selector in placed(request.content, "selectors"):
             path = (*request.path, *steps, "cel", "expression")
@@ -247,12 +254,9 @@ def _in_selector(name: str, path: Steps, expression: str, context: Context) -> I
     """Tell whether a driver on which a selector insists is mistyped, or a domain of drivers; examples may be so."""
     is_domain = "." in name and name != _EXAMPLES
     near = _intended(name, context)
-    meant: Sequence[str] = [near]
-    if not near:
-        meant = [each for each in built_in() if each.partition(".")[2] == name] if is_domain else []
-    if meant:
-        what = _unknown(name, near)
-        message = what if near else f'"{name}" is a domain of drivers, and no driver of that name is known'
+    if meant := [near] if near else [each for each in built_in() if is_domain and each.partition(".")[2] == name]:
+        of_domain = f'"{name}" is a domain of drivers, and no driver of that name is known'
+        message = _unknown(name, near) if near else of_domain
         advice = in_expression(expression, name, meant, "drivers of this domain")
         yield finding(path, message, advice, "Misspelt", max(0, expression.find(name)))
 
@@ -360,6 +364,22 @@ def distinct_ignored(claim: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(each.path, message, "write two constraints, each with one of them", "Ignored")
 
 
+@rule(*CLAIMS, part="constraints")
+def contradicting_constraints(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """Two constraints want the same and distinct values of an attribute for the same devices, so they never hold.
+
+    A single device meets both: only requests for two or more devices, and alternatives that all are, count.
+    """
+    for same, distinct in permutations(_constraints(claim, context, *_FIELDS), 2):
+        if (same.path[-1], distinct.path[-1]) == _FIELDS and same.attribute == distinct.attribute:
+            both = [each for each in same.requests if each in distinct.requests]
+            counts = by_key((each.whole, each.wanted if each in both else 0) for each in context.requests(claim))
+            if sum(map(min, counts.values())) > 1:
+                constraint = Path(same.path[-3:-1])
+                message = f"{constraint} requires the same {same.attribute} of these devices, so this never holds"
+                yield finding(distinct.path, message, "leave one of the two out", "NeverHolds")
+
+
 @rule(*CLAIMS, beside_devices=True, part="constraints")
 def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A constraint names an attribute that no device of one of its requests has, so it never holds.
@@ -385,7 +405,8 @@ def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Pr
     """A constraint names an attribute that the driver of one of its requests does not publish, so it never holds.
 
     `draguard driver show NAME` prints the known attributes of a driver, and their source. If your version of the driver
-    publishes others, pass its profile with --driver-profile. Where ResourceSlices are known, these decide.
+    publishes others, pass its profile with --driver-profile. Where ResourceSlices are known, these decide. Misspelt
+    names of Kubernetes' own attributes, such as resource.kubernetes.io/pcieroot, are found whatever the driver is.
     """
     for each in _constraints(claim, context, *_FIELDS):
         for request in each.requests:
@@ -396,6 +417,11 @@ def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Pr
                 message = f'devices of driver "{profile.driver}" have no attribute "{each.attribute}"'
                 yield finding(each.path, f"{message}, so this never holds", _meant(each, known))
                 break
+        else:
+            meant = certain(each.name, STANDARD_ATTRIBUTES) if each.domain == STANDARD_DOMAIN else ""
+            if meant not in {"", each.name}:
+                message = f'Kubernetes defines no attribute "{each.attribute}"'
+                yield finding(each.path, message, renamed(f"{STANDARD_DOMAIN}/{meant}"), "Misspelt")
 
 
 def _profiled(request: ClaimRequest, context: Context) -> tuple[Profile | None, list[tuple[str, str]]]:
@@ -410,14 +436,11 @@ def _profiled(request: ClaimRequest, context: Context) -> tuple[Profile | None, 
 
 def _meant(constraint: _Constraint, known: Collection[tuple[str, str]]) -> Advice:
     """Suggest the intended attribute; sharing a domain alone does not make names similar."""
-    meant = ""
     if near := nearest(constraint.name, [name for domain, name in known if domain == constraint.domain]):
-        meant = f"{constraint.domain}/{near}"
-    elif near := nearest(constraint.domain, domains := [domain for domain, name in known if name == constraint.name]):
-        meant = f"{near}/{constraint.name}"
-    elif len(domains) == 1:
-        meant = f"{domains[0]}/{constraint.name}"
-    if meant:
-        return renamed(meant)
+        return renamed(f"{constraint.domain}/{near}")
+    if near := nearest(constraint.domain, domains := [domain for domain, name in known if name == constraint.name]):
+        return renamed(f"{near}/{constraint.name}")
+    if len(domains) == 1:
+        return renamed(f"{domains[0]}/{constraint.name}")
     full = sorted(f"{domain}/{name}" for domain, name in known)
     return Advice(f"attributes: {listed(full)}" if full else "the devices have no attributes")

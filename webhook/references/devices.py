@@ -16,10 +16,10 @@ from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, lacking
 from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads
 from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
-from webhook.inventory import CLAIMS, MalformedError, devices_path
+from webhook.inventory import CLAIMS, MalformedError, devices_path, misfit
 from webhook.inventory.claims import POD, ClaimRequest, Consumer, Use, allocation_of
 from webhook.inventory.resources import path_of, requests
-from webhook.objects import JSONObject, items, mapping, namespace_of, text
+from webhook.objects import JSONObject, free_of_nulls, items, mapping, namespace_of, text
 from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
 from webhook.references.rules import (
     SELECTING,
@@ -34,6 +34,7 @@ from webhook.references.rules import (
 from webhook.references.selecting import (
     A_VERSION,
     OTHER_HOLDER,
+    WRITTEN_TYPES,
     Selector,
     failures,
     reads_of,
@@ -123,7 +124,7 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
         message += f"; not used, as pool {places[0].pool} is {fleet.unused[places[0].slice.order]}"
     advice = Advice()
     missing = fault.detail.missing
-    if missing in _TYPED:
+    if missing in WRITTEN_TYPES:
         advice = Advice(f"an attribute is read without its type: leave out .{missing}")
     elif missing:
         safe = guarded(
@@ -156,10 +157,6 @@ def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
                 type_ = f"version: compare it as in {of_versions.get(read.offset, A_VERSION)}"
             found.append(f"{read.name} is of type {type_}")
     return listed(found)
-
-
-_TYPED: Final = frozenset({"string", "int", "bool", "version", "value"})
-"""Fields below an attribute or capacity in manifests, which selectors do not use."""
 
 
 @rule(*SELECTING, beside_devices=True)
@@ -346,7 +343,7 @@ def _lack(request: ClaimRequest, context: Context) -> str:
     contents = contents_of_class(request, context)[:_CONTENTS_MOST]
     lacks = [context.fleet.lack(request.capacity, each) for each in contents if context.fleet]
     known = {amount(parse_quantity(each.left)) if each.left else -1: each.text for each in lacks if each}
-    most = f": {known[max(known)]}" if known else ""
+    most = f"; {known[max(known)]}" if known else ""
     return f"without the capacity that request {request.name} asks for, a node has the devices{most}"
 
 
@@ -427,6 +424,9 @@ def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
     wanting = ((text(each, "name"), claim) for each, claim in entries if claim and not allocation_of(claim))
     claims = {name: devices for name, claim in wanting if (devices := mapping(claim, *devices_path(claim)))}
     if len(claims) < 2 and not any(map(context.extended.has, requests(pod))):  # noqa: PLR2004 - others tell of a claim
+        return
+    pod = {**pod, "spec": free_of_nulls(pod["spec"])}
+    if misfit({**pod, "apiVersion": "v1", "metadata": {}}):  # templates of other projects are not judged
         return
     groups = _refused(claims, context, pod=pod)
     if not groups or any(_refused({name: devices}, context) for name, devices in claims.items()):

@@ -71,7 +71,7 @@ _SUBRESOURCES: Final = ("status", "finalizers", *_NEEDED)
 
 @rule(*ROLES, of_field=True)
 def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
-    """A rule of a role names a resource that its API groups do not have, or a verb that there is not: for nothing.
+    """A rule of a role names a resource that its API groups do not have, or an unknown verb: it allows nothing.
 
     RBAC takes any name. Resources are plural and in lower case, as in `kubectl api-resources`, and those of DRA are in
     the API group resource.k8s.io. Only names of DRA are looked for, in Kubernetes' own groups. The resource names of
@@ -116,7 +116,7 @@ def _useless_verbs(each: JSONObject, path: Steps) -> Iterator[Problem]:
         near = nearest(verb, known)
         if verb not in known and (near or len(texts(each, "apiGroups")) == 1):
             hint = renamed(near) if near else f"verbs are {', '.join(_VERBS)}"
-            yield finding((*path, "verbs", place), f'there is no verb "{verb}": it allows nothing', hint, "Unknown")
+            yield finding((*path, "verbs", place), f'unknown verb "{verb}": it allows nothing', hint, "Unknown")
 
 
 def _no_drivers(each: JSONObject, path: Steps, context: Context) -> Iterator[Problem]:

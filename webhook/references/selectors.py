@@ -13,13 +13,14 @@ from functools import wraps
 from typing import Any, Final
 
 from webhook import formats
-from webhook.api.dra.names import STANDARD_DOMAIN
+from webhook.api.dra.names import STANDARD_ATTRIBUTES, STANDARD_DOMAIN
 from webhook.budget import current
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.devices import LIST_ATTRIBUTES
 from webhook.cel.syntax.ast import Call, Expression, Literal, Select, within
 from webhook.deviceselectors.parts import (
+    OPERATORS,
     TURNED,
     Parts,
     Read,
@@ -54,7 +55,7 @@ from webhook.references.selecting import (
     text_comparisons,
     wrong_holder_hint,
 )
-from webhook.spelling import nearest
+from webhook.spelling import certain, nearest
 
 
 class _Known(NamedTuple):
@@ -137,7 +138,8 @@ def attribute_not_of_driver(selector: Selector, context: Context) -> Iterator[Pr
 
     Without a guard the read is a run-time error, which ends the scheduling of the pod for all nodes. Drivers rename
     attributes from release to release; `draguard driver show NAME` prints the known attributes of a driver, and their
-    source. If your version of the driver publishes others, pass its profile with --driver-profile.
+    source. If your version of the driver publishes others, pass its profile with --driver-profile. Misspelt names of
+    Kubernetes' own attributes, such as resource.kubernetes.io/pcieroot, are found whatever the driver is.
     """
     around = _Around(selector, context)
     for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
@@ -145,6 +147,11 @@ def attribute_not_of_driver(selector: Selector, context: Context) -> Iterator[Pr
         if known and not known.has(read.holder):
             message, hint = _unpublished(known, read, selector)
             yield finding((), message, hint, character=read.offset)
+        meant = certain(read.name, STANDARD_ATTRIBUTES) if read.domain == STANDARD_DOMAIN and not known else ""
+        if meant not in {"", read.name} and read.holder == "attributes":
+            message = f'Kubernetes defines no attribute "{read.domain}/{read.name}"'
+            hint = in_expression(selector.expression, read.name, [meant], "")
+            yield finding((), message, hint, "Misspelt", read.offset)
 
 
 @rule_of_selectors(without_devices=True, of_reads=True, of_field=True)
@@ -225,23 +232,20 @@ def _elsewhere(names: set[str], driver: str, read: Read, selector: Selector) -> 
         return Advice(Meant(f"did you mean {written}?"), _in_domain(selector.expression, domain, elsewhere))
     if domain in names and read.name in WRITTEN_TYPES:
         written = f'device.{read.holder}["{driver}"].{domain}'
-        return Advice(Meant(f"did you mean {written}?"), _without_value(selector.expression, read, written))
+        with_value = rf"""device\.{read.holder}\[(["']){re.escape(domain)}\1\]\.{read.name}\b"""
+        return Advice(Meant(f"did you mean {written}?"), _corrected(selector.expression, with_value, written))
     if domain != driver and not any(each.startswith(f"{domain}/") for each in names):
         corrected = _in_domain(selector.expression, domain, driver) if read.name in names else None
         return Advice(f'its attributes are in domain "{driver}"', corrected)
     return None
 
 
-def _without_value(expression: str, read: Read, written: str) -> Fix:
-    corrected = re.sub(
-        rf"""device\.{read.holder}\[(["']){re.escape(read.domain)}\1\]\.{read.name}\b""", lambda _: written, expression
-    )
-    return Fix("replace", corrected, safe=False)
-
-
 def _in_domain(expression: str, domain: str, driver: str) -> Fix:
-    corrected = re.sub(rf"""(["']){re.escape(domain)}\1""", f'"{driver}"', expression)
-    return Fix("replace", corrected, safe=False)
+    return _corrected(expression, rf"""(["']){re.escape(domain)}\1""", f'"{driver}"')
+
+
+def _corrected(expression: str, pattern: str, by: str) -> Fix:
+    return Fix("replace", re.sub(pattern, lambda _: by, expression), safe=False)
 
 
 def _literal(wanted: str, value: Any) -> str:
@@ -254,13 +258,12 @@ def _literal(wanted: str, value: Any) -> str:
 
 
 _TYPES: Final[dict[type, str]] = {str: "string", bool: "bool", int: "int", float: "double"}
-_COMPARISONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
 
 
 def _compared(nodes: Iterable[Expression]) -> Iterator[tuple[Read, Any]]:
     """Find the comparisons of an attribute with a constant."""
     for each in nodes:
-        if not isinstance(each, Call) or each.function not in _COMPARISONS:
+        if not isinstance(each, Call) or each.function not in OPERATORS:
             continue
         for one, other in (each.arguments, reversed(each.arguments)):
             read = read_of(one)

@@ -277,7 +277,7 @@ class Answers:
             yield f"another scheduler decides about this pod: {scheduler}; this is what kube-scheduler would do"
         terms = {"podAffinity": "required pod affinity", "podAntiAffinity": "required pod anti-affinity"}
         around = spec.get("affinity") or {}
-        used = [what for field, what in terms.items() if (around.get(field) or {}).get(REQUIRED_TERMS)]
+        used = [what for field, what in terms.items() if mapping(around, field).get(REQUIRED_TERMS)]
         spread = items(spec, "topologySpreadConstraints")
         if any(text(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in spread):
             used.append("topology spread constraints")

@@ -524,7 +524,7 @@ def of_pods(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup]) -> Iter
     yield from _of_names(cluster, needs)
     yield from _of_counts(cluster, needs, groups)
     yield from _of_selection(demand, nodes, cluster.index)
-    yield from _of_taints(demand, nodes)
+    yield from of_taints(demand, nodes)
     for name, wanted in demand.requests.items():
         # No smaller amount helps with a resource that no node has.
         if not cluster.extended.has(name) and any(name in each.allocatable for each in nodes):
@@ -571,7 +571,7 @@ def _relabelled(selector: JSONObject, labels: Sequence[JSONObject]) -> Iterator[
             yield f"{key}: {value}", ": ".join(map(str, meant)), better
 
 
-def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
+def of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
     """Tolerate exactly the taints of a node; taints that reflect the node's state have to go instead."""
     states: dict[frozenset[Taint], list[int]] = {}
     for index, node in enumerate(nodes):

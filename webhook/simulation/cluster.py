@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
 from functools import lru_cache
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog, Taint, Tolerations, blocking, quantity_text, taint_of
@@ -211,6 +211,17 @@ class Demand(NamedTuple):
             if (wanted := port.get("hostPort"))
         )
         return cls(spec, requests(pod), ports, Tolerations(spec.get("tolerations") or ()))
+
+    def without(self, plugin: str) -> Demand | None:
+        """Leave out the demands that a plugin of the scheduler checks; None for amounts, and for devices."""
+        tolerated = UNSCHEDULABLE.toleration if plugin == CORDON else {"operator": "Exists"}
+        of_taints = {"tolerations": Tolerations([*self.tolerations.stated, tolerated])}
+        rest: Any = {
+            **dict.fromkeys((CORDON, TAINTS), of_taints),
+            AFFINITY: {"spec": {}},
+            PORTS: {"ports": frozenset()},
+        }
+        return self._replace(**rest[plugin]) if plugin in rest else None
 
     def with_more(self, taken: Mapping[str, int]) -> Demand:
         """Add the amounts that devices take of a node's other resources."""

@@ -329,7 +329,8 @@ class Explainer:
                 if each.ask is funnel.ask:
                     reasons = each.reasons()
                     found.add(each, reasons)
-                    found.blames.update([*self._obstacles(funnel, reasons)])
+                    for blame, counts in self._obstacles(funnel, reasons):
+                        found.blames[blame] += counts
                     rivals = each.rivals() if compete or each.together is not None else ()
                     for reason, name in ((one, name) for one in (*reasons, *rivals) for name in one.holders):
                         devices, on = found.held[name]
@@ -383,10 +384,10 @@ class Explainer:
             ],
         }
 
-    def _obstacles(self, funnel: Funnel, reasons: Sequence[Reason]) -> Iterator[Blame]:
-        """Describe the obstacles at the first step that leaves too few devices.
+    def _obstacles(self, funnel: Funnel, reasons: Sequence[Reason]) -> Iterator[tuple[Blame, bool]]:
+        """Describe the obstacles at the first step that leaves too few devices, and tell which count.
 
-        Devices without a capacity of some name count only if no device has it: they hide what the others lack.
+        Devices without a capacity of some name do not, as they would hide what the others lack.
         """
         wanted = funnel.least
         for step, left in funnel.counts.items():
@@ -394,18 +395,18 @@ class Explainer:
                 continue
             others = set() if step == "enough" else {"node"}
             found = [each for each in reasons if (each.step == step and each.why != "in use") or each.why in others]
-            closest = [each for each in found if each.why != "capacity" or each.lacks[0].name]
             # Where some devices are left, those of other drivers were not meant.
             meant = {device.content.driver for device, depth in funnel.depths() if depth > STEPS.index(step)}
-            some = [each for each in closest or found if not meant or each.device.content.driver in meant]
-            yield from (self._first_false(funnel, each) for each in some)
+            for each in found:
+                if not meant or each.device.content.driver in meant:
+                    yield self._first_false(funnel, each), each.why != "capacity" or bool(each.lacks[0].name)
             return
         constrained = funnel.constrained
         if constrained is not None and constrained < wanted:
-            without = [Blame(reason.text) for reason in reasons if reason.why == "constraint"]
-            yield from without or [Blame(spread(funnel))]
+            without = [(Blame(reason.text), True) for reason in reasons if reason.why == "constraint"]
+            yield from without or [(Blame(spread(funnel)), True)]
         elif funnel.together is not None:
-            yield Blame(funnel.together.text)
+            yield Blame(funnel.together.text), True
 
     def _first_false(self, funnel: Funnel, reason: Reason) -> Blame:
         """Describe the obstacle to the use of a device; the allocator's own words if it is unknown."""

@@ -80,6 +80,10 @@ class Needs(NamedTuple):
         return tuple([use.claim for use in self.uses])
 
 
+Obstacle = tuple[NodeVerdict, Needs]
+"""Why a node refuses a pod, and the needs that it refuses."""
+
+
 class _Asked(NamedTuple):
     """The claims of a pod on nodes where devices must provide the same of its extended resources.
 
@@ -151,6 +155,16 @@ class Round:
         if not verdict.reasons and self.needs.leftover is not None:
             return NodeVerdict(("cannot schedule extended resource claim",))
         return verdict if verdict.reasons else self.filter_devices(node)
+
+    def obstacles(self, node: int, verdict: NodeVerdict) -> Iterator[Obstacle]:
+        """Yield why a node refuses the pod, its devices aside, and why it would refuse it without that, and so on."""
+        state, needs = self.cluster.nodes[node], self.needs
+        while verdict.reasons:
+            yield verdict, needs
+            if (demand := needs.demand.without(verdict.plugin)) is None:
+                return
+            needs = needs._replace(demand=demand)
+            verdict = state.verdict(demand, self.cluster.settings.release, self._is_delegated)
 
     def filter_devices(self, node: int) -> NodeVerdict:
         """Check the devices of a node that accepts the pod otherwise."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.allocation.demand import LIMIT
@@ -49,7 +49,7 @@ from webhook.simulation.cluster import (
     lack_of,
 )
 from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
-from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts, other_scheduler
+from webhook.simulation.scheduler import Needs, Obstacle, Placement, Round, Verdicts, other_scheduler
 from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either
 from webhook.why import claims, drivers, started
@@ -164,7 +164,9 @@ class Lacks:
     def _of_request(self, asked: _Asked) -> Cause:
         """Say which step leaves too few devices for a request, and why."""
         scene, (short, request) = self._scene, rejections.closest(asked.groups)
-        step, sort, helps, stage = STEPS[short.step], "", [], ""
+        step, helps, stage = STEPS[short.step], [], ""
+        is_too_small = step == "enough" and not (request["heldBy"] or request["counters"])
+        sort = "no-device" if is_too_small else _SORT_OF_STEP[step]
         total = sum(each["ofClass"] * len(group.nodes) for group, each in asked.groups) if self._is_whole else 0
         of_class = f"{asked.device_class} ({total} in all)" if total else asked.device_class
         said, about = f"{self._who} {rejections.lacking(asked.groups, asked.who, of_class)}", list[About]()
@@ -191,7 +193,7 @@ class Lacks:
                 )
             names = [each.rpartition("/")[2] for each in places[:NAMED_MAX]]
             about = [rules, *(Ref("Taint", each.key) for each in taints), *(Ref("Device", each) for each in names)]
-        held = request["heldBy"] if _SORT_OF_STEP[step] == "devices-in-use" else []
+        held = request["heldBy"] if sort == "devices-in-use" else []
         users = ((name, each["claim"].partition("/")[0]) for each in held for name in each["pods"])
         pods = [pod for each in users if (pod := scene.inventory.find("Pod", *each)) is not None]
         if step == "free":
@@ -210,7 +212,7 @@ class Lacks:
             said += f"; {', '.join([*taken, *more])}"
         sets = [Ref("CounterSet", each["counterSet"]) for each in request["counters"][:NAMED_MAX]]
         about += [_refs(held)[:6], sets, asked.about, *(Ref("Driver", each) for each in selected)]
-        return Cause(said, about, tuple(helps), stage, sort=sort or _SORT_OF_STEP[step])
+        return Cause(said, about, tuple(helps), stage, sort=sort)
 
     def _of_update(self, held: Sequence[JSONObject], pods: Sequence[JSONObject]) -> Cause | None:
         """Say that a rolling update waits for the pods that it replaces; None if others hold devices, too."""
@@ -295,9 +297,9 @@ class Lacks:
             names = [node for group in groups for node in group.nodes]
             nodes += [Ref("Node", each) for each in names[:2]]
             asked = self._asked[self._whole[key][0]]
-            where.append(f"for {asked.who} ({asked.device_class}) on {shortened(names) or 'none'}")
-        said = "no single node has devices for all requests of its claims together: they are"
-        return Cause(f"{said} {', '.join(where)}", [nodes[:4], about])
+            where.append(f"those for {asked.who} ({asked.device_class}) are on {shortened(names) or 'none'}")
+        said = "no single node has devices for all requests of its claims together"
+        return Cause(f"{said}: {', '.join(where)}", [nodes[:4], about])
 
     def _contested(self, group: NodeGroup) -> list[str]:
         """Return the devices that are all that each request could have on a node, if there are fewer than requests."""
@@ -605,7 +607,7 @@ class _Pending:
         if error := next((each.error for each in by_devices.values() if each.error), NO_FAULT):
             yield from sorted_as("selector", [self._failed(error, needs)])
         elif suiting := [node for node, verdict in by_devices.items() if not verdict.reasons]:
-            yield from sorted_as("node", self._kept_from(suiting, verdicts, needs))
+            yield from sorted_as("node", self._kept_from(suiting, verdicts, round_))
             yield from self._unusable(verdicts, round_)
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
@@ -623,13 +625,14 @@ class _Pending:
             ]
             nodes = [self.scene.cluster.index[each] for each in names]
             closest = [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
-            yield from sorted_as("node", self._kept_from(closest, verdicts, needs, has_devices=False))
             is_pinned = any(each.unavailable for each in by_devices.values())
             there = [self.scene.cluster.names[each] for each in alone] if is_pinned else []
             found = list(Lacks(self.scene, self.pod, needs, groups, self._own, where=there).causes())
             if is_pinned:
                 found[:1] = [self._pinned(needs, shortened(there), each) for each in found[:1]]
-            yield from found
+            kept = sorted_as("node", self._kept_from(closest, verdicts, round_, has_devices=False))
+            # Devices in use come free, others do not come.
+            yield from [*found, *kept] if any(each.sort == "no-device" for each in found[:1]) else [*kept, *found]
 
     def _unusable(self, verdicts: Verdicts, round_: Round) -> Iterator[Cause]:
         """Say why the pod cannot have the devices of the nodes that refuse it for their devices only."""
@@ -685,36 +688,37 @@ class _Pending:
     # -- nodes that have devices, and refuse the pod for another reason
 
     def _kept_from(
-        self, suiting: Sequence[int], verdicts: Verdicts, needs: Needs, *, has_devices: bool = True
+        self, suiting: Sequence[int], verdicts: Verdicts, round_: Round, *, has_devices: bool = True
     ) -> Iterator[Cause]:
         """Say why nodes refuse the pod, their devices aside.
 
         Args:
             has_devices: Whether devices for the pod are free there.
         """
-        cluster = self.scene.cluster
-        alike: dict[tuple[str, ...], tuple[NodeVerdict, list[NodeState]]] = {}
+        alike: dict[Hashable, tuple[list[Obstacle], list[NodeState]]] = {}
         for node in suiting:
-            state, refusal = cluster.nodes[node], verdicts.by_node[node]
-            if refusal.reasons:
-                taints = state.untolerated(needs.demand.tolerations) if refusal.plugin == TAINTS else []
-                key = (*refusal.reasons, *map(str, taints))
-                alike.setdefault(key, (refusal, []))[1].append(state)
-        for refusal, states in sorted(alike.values(), key=lambda each: -len(each[1])):
+            # What a taint hides comes first: it stays when the taint goes.
+            state, obstacles = self.scene.cluster.nodes[node], [*round_.obstacles(node, verdicts.by_node[node])][::-1]
+            key = [(each.reasons, rejections.taints(each, state, needs.demand)) for each, needs in obstacles]
+            alike.setdefault(tuple(key), (obstacles, []))[1].append(state)
+        alike.pop((), None)
+        for obstacles, states in sorted(alike.values(), key=lambda each: -len(each[1])):
             which = ""
-            if has_devices and self._wants_devices(needs):
+            if has_devices and self._wants_devices(round_.needs):
                 is_all = len(states) == len(suiting)
                 only = f", the only node{'s' * (len(states) > 1)} with free devices for it,"
                 which = only if is_all else " (with free devices for it)"
-            yield self._of_group(refusal, states, needs, which)
+            yield self._of_group(obstacles, states, round_.needs, which)
 
-    def _of_group(self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs, which: str) -> Cause:
+    def _of_group(self, obstacles: Sequence[Obstacle], states: Sequence[NodeState], needs: Needs, which: str) -> Cause:
         names = shortened([each.name for each in states])
         nodes = [Ref("Node", each.name) for each in states[:NAMED_MAX]]
-        what, about = self._refusal(refusal, states, needs)
+        said, about = zip(*(self._refusal(each, states, of) for each, of in obstacles), strict=True)
+        what = ", and ".join(said)
         if any(map(allocation_of, needs.claims)):
-            return self._pinned(needs, names, Cause(f"{names} {what}", [nodes, about]))
-        return Cause(f"{names}{which} {what}", [about, nodes] if refusal.plugin == AFFINITY else [nodes, about])
+            return self._pinned(needs, names, Cause(f"{names} {what}", [nodes, *about]))
+        is_unselected = obstacles[0][0].plugin == AFFINITY
+        return Cause(f"{names}{which} {what}", [*about, nodes] if is_unselected else [nodes, *about])
 
     def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
@@ -733,7 +737,8 @@ class _Pending:
         plugin, cluster, ready = refusal.plugin, self.scene.cluster, condition_of(states[0].node, "Ready")
         ports = ", ".join(sorted(str(port) for _, _, port in needs.demand.ports))
         taints = states[0].untolerated(needs.demand.tolerations) if plugin == TAINTS else []
-        full = "no room for the pod" if refusal.missing else f"{states[0].pods} pods, and no more fit"
+        pods = f"{states[0].pods} pod{'s' * (states[0].pods != 1)}"
+        full = "no room for the pod" if refusal.missing else f"{pods}, and no more fit"
         said = {
             CORDON: f"{is_} cordoned (unschedulable)",
             TAINTS: f"{has} {'taints' if taints[1:] else 'a taint'} that the pod does not tolerate",

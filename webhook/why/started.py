@@ -40,6 +40,8 @@ from webhook.references.pods import WITHOUT_DEVICES
 from webhook.scan.claims import RELEASE_ONE, bad_conditions, evicting, held_twice, is_gone
 from webhook.scan.stored import AllocatedDevice
 from webhook.simulation.binding import lacks, time_of
+from webhook.simulation.changes import of_taints
+from webhook.simulation.cluster import Demand, NodeState
 from webhook.simulation.scheduler import DEFAULT_SCHEDULER
 from webhook.simulation.workloads import priority
 from webhook.spelling import either
@@ -305,10 +307,11 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     made = f"spec.nodeName ({node}) bypassed the scheduler, so {name} was never allocated"
     if allocation_of(claim):
         made = f"spec.nodeName ({node}) bypassed the scheduler, and {lacked}"
+    also = "".join(f", and {each.text}" for each in of_taints(Demand.of(pod), [NodeState(home)] if home else ()))
     yield Cause(
         f"{made}: kubelet does not start it",
         [pod, claim, Ref("Node", node), sources],
-        (f"create the pod without nodeName, with nodeSelector kubernetes.io/hostname: {node} (draguard mutate)",),
+        (f"create the pod without nodeName, with nodeSelector kubernetes.io/hostname: {node} (draguard mutate){also}",),
     )
 
 

@@ -95,9 +95,8 @@ def comparison_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] 
 
     values_of = {part: {each[part] for each in matched} for part in _FIELDS}
     aliases: dict[str, str] = {}  # the fields for which variables stand, such as `variables.kind` for `object.kind`
-    for variable in policy.composed.values():  # each can use those before it
-        if isinstance(variable.compiled, Program):
-            aliases[f"variables.{variable.name}"] = _resolved(_field(variable.compiled.checked.root), aliases)
+    for name, root in _variables(policy).items():  # each can use those before it
+        aliases[name] = _resolved(_field(root), aliases)
     for stated, call in _calls(policy):
         for field, constant in _compared(call, aliases):
             if field == _USER:
@@ -153,6 +152,12 @@ def _resolved(field: str, aliases: Mapping[str, str]) -> str:
     steps = field.split(".")
     holder = ".".join(steps[:2])
     return ".".join([aliases.get(holder, holder), *steps[2:]])
+
+
+def _variables(policy: Policy) -> dict[str, Expression]:
+    """Return the expressions of a policy's variables, by names such as ``variables.kind``."""
+    compiled = ((each.name, each.compiled) for each in policy.composed.values())
+    return {f"variables.{name}": each.checked.root for name, each in compiled if isinstance(each, Program)}
 
 
 def _compared(call: Call, aliases: Mapping[str, str]) -> Iterator[tuple[str, Literal]]:
@@ -698,14 +703,18 @@ _WORDS: Final[Mapping[str, Sequence[str]]] = {
 
 
 def _unknown_words(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
-    """Find fields of Kubernetes' own kinds that are compared with a word that the API server refuses in them."""
+    """Find fields of Kubernetes' own kinds that are compared with a word that the API server refuses in them.
+
+    A field is one of an item of a list, or of ``exactly``: labels and parameters may have the same name.
+    """
+    variables = _variables(policy)
     for stated, call in _calls(policy) if _is_own(policy, kinds) else ():
         for side, constants in compared(call):
-            step = step_of(_unwrapped(side))
-            name = step[1] if step and not _field(side).startswith("params.") else ""
-            words = _WORDS.get(name, ())
-            for each in constants:
-                if words and isinstance(each, Literal) and each.value not in ("", *words):
+            of, name, _ = step_of(_unwrapped(variables.get(_field(side), side))) or (side, "", 0)
+            is_there = step[1] == "exactly" if (step := step_of(of)) else "params" not in policy.uses
+            words = _WORDS.get(name, ()) if is_there else ()
+            for each in constants if words else ():
+                if isinstance(each, Literal) and isinstance(each.value, str) and each.value not in ("", *words):
                     message = f"{name} is never {quoted(each.value)}: it is {either(words)}"
                     hint = did_you_mean(each.value, words, quotes='"')
                     yield warning("impossible-value", stated.path, message, hint, stated.start + each.offset)
