@@ -58,9 +58,7 @@ def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
     has_scopes = bool(texts(spec, "scopes") or items(spec, "scopeSelector", "matchExpressions"))
     for key in mapping(spec, "hard"):
         path = ("spec", "hard", key)
-        if "/" not in key:
-            continue
-        if hint := _uncounted(key, kinds, context):
+        if "/" in key and (hint := _uncounted(key, kinds, context)):
             yield finding(path, f'Kubernetes does not count "{key}", so that this has no effect', hint, "NotCounted")
         elif has_scopes and (class_in(key) or key.startswith(_COUNT)) and key not in _IN_SCOPES:
             message = f'this has no effect: a quota with scopes does not count "{key}"'
