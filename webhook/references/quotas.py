@@ -34,10 +34,10 @@ _LIKE_CLASS: Final = Pattern(
 
 @rule(QUOTA, level=ERROR)
 def refused_quota(quota: JSONObject, context: Context) -> Iterator[Problem]:
-    """A ResourceQuota limits an unknown resource, or its amount is negative or, of what is counted, not whole.
+    """A ResourceQuota has an unknown name, a negative amount, or a fraction of what is counted in whole numbers.
 
-    Names without a slash are those of standard resources. Objects, devices and extended resources are counted in whole
-    numbers. The API server refuses the quota, so that it limits nothing.
+    Names without a slash are those of standard resources. Objects, devices and extended resources are counted. The API
+    server refuses the quota, so that it limits nothing.
     """
     for problem in refused(quota, context.release):
         key = str(problem.path[-1])
