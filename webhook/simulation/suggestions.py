@@ -16,7 +16,7 @@ from webhook.objects import JSONObject, full_name_of
 from webhook.records import NamedTuple
 from webhook.simulation.changes import NODES_MAX, RELEASE, Change, of_claims, of_cluster, of_pods, releases
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.rejections import NodeGroup
+from webhook.simulation.rejections import Explainer, NodeGroup
 from webhook.simulation.scheduler import Needs, Round, Verdicts
 
 _TRIED_MAX: Final = 24
@@ -136,13 +136,11 @@ class Suggestions:
         """Try changes to the pod, then those to the cluster; if none of these helps, one of each together."""
         helps = False
         cluster = self._cluster
-        wants_devices = needs.claims or any(group.requests for group in groups)
-        every = [
-            *of_claims(cluster, needs.claims, groups, error),
-            *of_pods(cluster, needs, groups),
-            *(releases(cluster, needs, groups) if wants_devices else ()),
-        ]
-        changes = sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
+        changes = self._of_pod(needs, groups, error)
+        if other := [each for each in changes if not each.size or each.selects_less][:1]:
+            with self._changed(needs, other) as round_:  # to see what a selector hides
+                groups = [*groups, *Explainer(cluster).groups(self._verdicts(round_).by_node, round_)]
+            changes = self._of_pod(needs, groups, error)
         for found in self._alone_or_paired(needs, changes):
             helps = True
             yield found
@@ -156,6 +154,16 @@ class Suggestions:
                     yield found
         if not helps:
             yield from self._paired(needs, [(change, update) for update in updates for change in changes])
+
+    def _of_pod(self, needs: Needs, groups: Sequence[NodeGroup], error: Fault) -> list[Change]:
+        """Return the changes to a pod, its claims and those of others, the smallest first."""
+        wants_devices = needs.claims or any(group.requests for group in groups)
+        every = [
+            *of_claims(self._cluster, needs.claims, groups, error),
+            *of_pods(self._cluster, needs, groups),
+            *(releases(self._cluster, needs, groups) if wants_devices else ()),
+        ]
+        return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
 
     def _alone_or_paired(self, needs: Needs, changes: Sequence[Change]) -> Iterator[Suggestion]:
         """Try each change alone; if none helps, in pairs.
@@ -221,12 +229,15 @@ class Suggestions:
                 raise DeadlineExceededError
             if not round_.is_reservable:
                 return []
-            verdicts = Verdicts(round_.cluster, round_.needs.demand)
-            verdicts.update(round_, at_most=NODES_MAX)
-            self._filtered += len(verdicts.by_node)
-            fitting = verdicts.fitting
-            nodes = [] if verdicts.errors else sorted(fitting, key=lambda node: (-fitting[node], node))
+            fitting, errors = (verdicts := self._verdicts(round_)).fitting, verdicts.errors
+            nodes = [] if errors else sorted(fitting, key=lambda node: (-fitting[node], node))
             return _concerned(changes, nodes)
+
+    def _verdicts(self, round_: Round) -> Verdicts:
+        verdicts = Verdicts(round_.cluster, round_.needs.demand)
+        verdicts.update(round_, at_most=NODES_MAX)
+        self._filtered += len(verdicts.by_node)
+        return verdicts
 
     def _made(self, needs: Needs, changes: Sequence[Change], node: int) -> Made:
         with self._changed(needs, changes) as round_:
