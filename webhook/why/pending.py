@@ -168,11 +168,13 @@ class Lacks:
         is_too_small = step == "enough" and not (request["heldBy"] or request["counters"])
         sort = "no-device" if is_too_small else _SORT_OF_STEP[step]
         total = sum(each["ofClass"] * len(group.nodes) for group, each in asked.groups) if self._is_whole else 0
-        of_class = f"{asked.device_class} ({total} in all)" if total else asked.device_class
+        unused = [one for _, each in asked.groups for one in each["unused"]]
+        in_all = f"in all{', without pools that are not used' * bool(unused)}"
+        of_class = f"{asked.device_class} ({total} {in_all})" if total else asked.device_class
         said, about = f"{self._who} {rejections.lacking(asked.groups, asked.who, of_class)}", list[About]()
         selected = drivers_of_class(scene, asked.device_class) if step in rejections.UNSEEN else []
         if step in rejections.UNSEEN:
-            if unused := [one for _, each in asked.groups for one in each["unused"]]:
+            if unused:
                 driver, _, pool = unused[0]["pool"].partition("/")
                 about, sort = [Ref("Pool", pool), Ref("Driver", driver)], "driver"
                 helps = [drivers.until_whole(driver)]
