@@ -112,6 +112,16 @@ class TestExpressions:
         assert "compilation failed: ERROR: <input>:1:15" in found["message"]
 
 
+def test_of_the_findings_about_one_resource_the_first_says_how_to_get_devices() -> None:
+    resources = {"claims": [{"name": "gpu"}], "limits": {"gpu.example.com": 1}}
+    spec = {"containers": [{"name": "c", "image": "i", "resources": resources}]}
+    spec["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "gpu"}]
+    first, *others = validate({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec})
+    assert "a claim requests devices of a class" in first.hint
+    assert len(others) == 3
+    assert not any(each.hint for each in others)
+
+
 @each_row_beside("devices", "hint")
 def test_the_shape_that_is_wanted_is_named(devices: dict[str, Any], hint: str) -> None:
     obj = {**claim(), "spec": {"devices": devices}}

@@ -10,15 +10,18 @@ from __future__ import annotations
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping
+from itertools import product
 from typing import Any, Final
 
+from webhook.api.core.container import in_thousandths, of_amount
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
-from webhook.formats.quantities import BINARY_SI, decode_quantity, whole_quantity
+from webhook.formats.quantities import BINARY_SI, Quantity, decode_quantity, whole_quantity
 from webhook.grouping import by_key
 from webhook.inventory import Inventory
 from webhook.inventory.claims import requests_of
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.problem import Path, Problem, invalid
 from webhook.release import Release
 
 QUOTA: Final = "ResourceQuota"
@@ -30,6 +33,12 @@ _DIGITS: Final = 18
 _ALL: Final = 32
 """How many devices a request for all of them counts (AllocationResultsMaxSize)."""
 IMPLICIT_KEY: Final = _REQUESTS + IMPLICIT_PREFIX
+STANDARD: Final = (
+    *map("".join, product(("", _REQUESTS, _LIMITS), NATIVE)),
+    *("requests.storage", "pods", "services", "services.nodeports", "services.loadbalancers"),
+    *("replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims"),
+)
+"""The names without a slash, and besides these pages of any size (kubernetes ``pkg/apis/core/helper/helpers.go``)."""
 _EXTENDED_SINCE: Final = 35
 """From this release on, devices count as extended resources, too, if classes provide these."""
 
@@ -38,7 +47,7 @@ class Quotas:
     """The quotas of a cluster's claims and pods."""
 
     def __init__(self, inventory: Inventory, release: Release, gates: Container[str]) -> None:
-        self._inventory = inventory
+        self._inventory, self._release = inventory, release
         self.counts_extended = release >= _EXTENDED_SINCE and "DRAExtendedResource" in gates
         """Whether the devices of claims count as extended resources, too."""
         self._charged: dict[tuple[bool, str], Counter[str]] = {}
@@ -57,7 +66,8 @@ class Quotas:
             is_alone: Whether to compare it with the whole quota, as if nothing else used any of it.
         """
         namespace = namespace_of(obj)
-        quotas = [each for each in self._inventory.all(QUOTA) if namespace_of(each) == namespace]
+        every = (each for each in self._inventory.all(QUOTA) if namespace_of(each) == namespace)
+        quotas = [each for each in every if "status" in each or not any(refused(each, self._release))]
         wanted = self._usage(obj) if quotas else Counter[str]()
         for quota in sorted(quotas, key=name_of):
             scopes: list[JSONObject] = [
@@ -116,6 +126,16 @@ def _key(obj: JSONObject) -> tuple[bool, str]:
     return _is_pod(obj), full_name_of(obj)
 
 
+def refused(quota: JSONObject, release: Release) -> Iterator[Problem]:
+    """Yield what the API server refuses of the names and amounts in a quota (``ValidateResourceQuotaSpec``)."""
+    for key, value in mapping(quota, "spec", "hard").items():
+        path = Path(("spec", "hard", key))
+        if "/" not in key and key not in STANDARD and not key.startswith((_HUGE, _REQUESTS + _HUGE)):
+            yield invalid(path, key, "must be a standard resource for quota")
+        if amount := _quantity(value):
+            yield from (each._replace(path=path) for each in of_amount(key, in_thousandths(amount), release))
+
+
 def class_in(key: str) -> str:
     """Return the class whose devices a key limits; empty if it limits something else."""
     if key.endswith(QUOTA_SUFFIX):
@@ -161,15 +181,19 @@ def amount_of(key: str, value: object) -> int | None:
     Args:
         value: Its value; null is zero in Go.
     """
-    if isinstance(value, dict | list | bool):
-        return None
-    try:
-        quantity = decode_quantity("0" if value is None else str(value))
-    except ValueError:
+    if (quantity := _quantity(value)) is None:
         return None
     if quantity.length > _DIGITS:
         return quantity.sign * sys.maxsize
     return amounts({_resource(key): value or 0})[_resource(key)]
+
+
+def _quantity(value: object) -> Quantity | None:
+    """Decode an amount; None if the API server cannot."""
+    try:
+        return None if isinstance(value, dict | list | bool) else decode_quantity("0" if value is None else str(value))
+    except ValueError:
+        return None
 
 
 def _resource(key: str) -> str:

@@ -253,11 +253,9 @@ def _older(path: Path, message: str) -> Problem:
 
 def _left(before: JSONObject, after: JSONObject) -> list[Problem]:
     """Find the fields of an older version that an earlier conversion has left, and that this one leaves, too."""
-    hints = {path: hint for path, hint in _unknown_of(before, None).items() if hint}
-    never = hints and _unknown_of(after, None)
-    return [
-        lost(path, f"{after['apiVersion']} has no {path[-1]}", hint) for path, hint in hints.items() if path in never
-    ]
+    version, never = after["apiVersion"], _unknown_of(after, None)
+    left = {path: hint for path, hint in _unknown_of(before, None).items() if hint and path in never}
+    return [lost(path, f"{version} has no {path[-1]}", hint) for path, hint in left.items()]
 
 
 _REMOVE: Final = "remove the field"

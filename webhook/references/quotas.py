@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 from typing import Final
 
 from webhook.api.dra.names import QUOTA_SUFFIX
 from webhook.hints.names import instead
-from webhook.inventory.quotas import IMPLICIT_KEY, QUOTA, class_in
-from webhook.inventory.resources import NATIVE, is_extended
+from webhook.inventory.quotas import IMPLICIT_KEY, QUOTA, STANDARD, class_in, refused
+from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, items, mapping, texts
 from webhook.patterns import Pattern
 from webhook.policy.manifest.kinds import Kinds
-from webhook.problem import Problem
+from webhook.problem import ERROR, Problem
 from webhook.references.rules import Context, finding, rule
 from webhook.spelling import nearest
 
@@ -21,12 +20,6 @@ _COUNT: Final = "count/"
 _IN_SCOPES: Final = ("count/pods", "count/persistentvolumeclaims")
 """The objects that a quota with scopes counts."""
 _REQUESTS: Final = "requests."
-_STANDARD: Final = (
-    *map("".join, product(("", _REQUESTS, "limits."), NATIVE)),
-    *("requests.storage", "pods", "services", "services.nodeports", "services.loadbalancers"),
-    *("replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims"),
-)
-"""The names without a slash, and besides these pages of any size (kubernetes ``pkg/apis/core/helper/helpers.go``)."""
 _OF_STORAGE: Final = (
     ".storageclass.storage.k8s.io/requests.storage",
     ".storageclass.storage.k8s.io/persistentvolumeclaims",
@@ -39,6 +32,19 @@ _LIKE_CLASS: Final = Pattern(
 """A key about the devices of a class, however it is misspelt."""
 
 
+@rule(QUOTA, level=ERROR)
+def refused_quota(quota: JSONObject, context: Context) -> Iterator[Problem]:
+    """A ResourceQuota limits an unknown resource, or its amount is negative or, of what is counted, not whole.
+
+    Names without a slash are those of standard resources. Objects, devices and extended resources are counted in whole
+    numbers. The API server refuses the quota, so that it limits nothing.
+    """
+    for problem in refused(quota, context.release):
+        key = str(problem.path[-1])
+        hint = _without_slash(key, Kinds(context.release)) or instead(key, STANDARD, "such names")
+        yield problem._replace(hint=hint if problem.value == key else "")
+
+
 @rule(QUOTA)
 def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
     """A key of a ResourceQuota names nothing that Kubernetes counts, so that it has no effect.
@@ -47,18 +53,14 @@ def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
     limits.NAME; objects in namespaces as count/RESOURCE.GROUP; devices as CLASS.deviceclass.resource.k8s.io/devices
     and, with the feature gate DRAExtendedResource from Kubernetes 1.35 on, as
     requests.deviceclass.resource.kubernetes.io/CLASS. Claims are in no scope: a quota with scopes does not count them.
-    The API server refuses other names without a slash.
     """
     spec, kinds = mapping(quota, "spec"), Kinds(context.release)
     has_scopes = bool(texts(spec, "scopes") or items(spec, "scopeSelector", "matchExpressions"))
     for key in mapping(spec, "hard"):
         path = ("spec", "hard", key)
         if "/" not in key:
-            if key not in _STANDARD and not key.startswith(("hugepages-", "requests.hugepages-")):
-                message = f'"{key}" is not a standard resource for quotas: the API server refuses the quota'
-                hint = _without_slash(key, kinds) or instead(key, _STANDARD, "such names")
-                yield finding(path, message, hint, "Invalid")
-        elif hint := _uncounted(key, kinds, context):
+            continue
+        if hint := _uncounted(key, kinds, context):
             yield finding(path, f'Kubernetes does not count "{key}", so that this has no effect', hint, "NotCounted")
         elif has_scopes and (class_in(key) or key.startswith(_COUNT)) and key not in _IN_SCOPES:
             message = f'this has no effect: a quota with scopes does not count "{key}"'

@@ -222,13 +222,11 @@ class Statement(NamedTuple):
         self.used.update(matching)
         return Suppression(self.kind, self.reason) if matching else None
 
-    def faults(
-        self, is_known_to_matter: Callable[[str], bool], erroneous: Collection[tuple[str, int]]
-    ) -> Iterator[Finding]:
+    def faults(self, matters: Callable[[str], bool], erroneous: Collection[tuple[str, int]]) -> Iterator[Finding]:
         """Report the rules of which it has suppressed no finding, and a missing reason for the others.
 
         Args:
-            is_known_to_matter: Tells whether this run checks a rule.
+            matters: Tells whether this run checks a rule.
             erroneous: The documents with errors, by file and number. Not all rules about other objects look at them.
         """
         if self.kind == _MISREAD:
@@ -236,13 +234,11 @@ class Statement(NamedTuple):
             return
         globs, place = self.globs, (self.finding.file, self.finding.document)
         has_errors = any(globs.has(file) for file, _ in erroneous) if globs else place in erroneous
-        unused = [
-            name
-            for name in self.rules
-            if name not in self.used
-            and (globs or is_known_to_matter(name))
-            and not (has_errors and _is_about_others(name))
-        ]
+        unused = [name for name in self.rules if name not in self.used and (globs or matters(name))]
+        if has_errors:
+            from webhook.explain.names import needs  # few suppressions are beside errors
+
+            unused = [name for name in unused if "others" not in needs(name)]
         kept, names = ", ".join(name for name in self.rules if name not in unused), ", ".join(unused)
         if unused:
             whole = "remove it, or put it on the line of the finding" if self.kind == INLINE else "remove it"
@@ -267,12 +263,6 @@ class Statement(NamedTuple):
         example = f"# draguard: ignore[{', '.join(rules)}] {reason or 'the reason'}" if rules else _EXAMPLE
         message = f"`{cut(self.reason, _LONGEST_STATEMENT)}` {what}, so it suppresses nothing"
         return finding_at(self.finding, MALFORMED, message, f"write {example}")
-
-
-def _is_about_others(rule: str) -> bool:
-    from webhook.explain.names import needs  # only a suppression that is not used asks
-
-    return "others" in needs(rule)
 
 
 class Statements:

@@ -165,6 +165,7 @@ _TYPED: Final = range(29, 34)
 _JSON_SINCE: Final = Release(34)
 """From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
 _LIMITS_ALONE: Final = "write limits alone: requests are the same, as such resources are not overcommitted"
+_UNKNOWN: Final = "write a domain, as in example.com/gpu; a claim requests devices of a class: name it in claims"
 
 
 @check(Container, given=["resources"])
@@ -203,18 +204,23 @@ def of_resource(name: str, amount: Amount, release: Release) -> Iterator[Problem
         faults = formats.label_key(name, release)
         yield from malformed(path, shown, faults)
         if standard and not faults and not name.startswith(_HUGE_OF_QUOTAS):
-            yield invalid(path, shown, "must be a standard resource type or fully qualified")
+            yield invalid(path, shown, "must be a standard resource type or fully qualified")._replace(hint=_UNKNOWN)
     if standard and not (name in _OF_CONTAINERS or name.startswith(HUGE)):
         yield invalid(path, shown, "must be a standard resource for containers")
-    is_extended = not standard and not formats.extended_resource_name(name, release)
-    if not standard and "kubernetes.io/" not in name and not is_extended:
+    if not standard and "kubernetes.io/" not in name and formats.extended_resource_name(name, release):
         yield invalid(path, shown, "doesn't follow extended resource name standard")
-    if amount.sign < 0:
-        yield invalid(path, str(amount), "must be greater than or equal to 0")
-    if amount.power < 0 and (is_extended or name in _COUNTED):
-        yield invalid(path, str(amount) if release >= _JSON_SINCE else _in_go(amount), "must be an integer")
+    yield from of_amount(name, amount, release)
     if name.startswith(HUGE) and not _is_multiple(amount, name.removeprefix(HUGE)):
         yield invalid(path, str(amount), f"{amount} is not positive integer multiple of {name}")
+
+
+def of_amount(name: str, amount: Amount, release: Release) -> Iterator[Problem]:
+    """Yield the findings about the amount of a resource, also in a quota, without their place."""
+    if amount.sign < 0:
+        yield invalid(Path(), str(amount), "must be greater than or equal to 0")
+    is_extended = "/" in name and not formats.extended_resource_name(name, release)
+    if amount.power < 0 and (is_extended or name in _COUNTED):
+        yield invalid(Path(), str(amount) if release >= _JSON_SINCE else _in_go(amount), "must be an integer")
 
 
 def _settled(amounts: Mapping[str, Amount]) -> dict[str, Amount]:

@@ -300,7 +300,7 @@ def amounts_of_default_requests(spec: View) -> Iterator[Problem]:
         for name in [each for each in limits if each not in requests]:
             path = spec / kind / index / "resources"
             for problem in of_resource(name, in_thousandths(decode_quantity(limits[name])), spec.release):
-                yield problem._replace(path=path / "limits" / Key(name), spelled=path / "requests" / Key(name))
+                yield problem._replace(path=path / "limits" / Key(name), spelled=path / "requests" / Key(name), hint="")
 
 
 class Pod(Object):
