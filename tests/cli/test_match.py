@@ -116,7 +116,7 @@ class TestMatch:
         made[0]["spec"]["pool"]["resourceSliceCount"] = 2
         done = matched('device.driver == "gpu.example.com"', *made)
         assert done.out.splitlines()[:-1] == [
-            'device.driver == "gpu.example.com": 8 of 16 devices match',
+            'device.driver == "gpu.example.com": 8 of 16 devices match, 8 more are not used',
             "  true   8 A100  n001",
             "  true   8 A100  n000: not used, as the pool is incomplete: 1 of 2 slices of generation 1",
         ]

@@ -348,13 +348,16 @@ class Conflict(NamedTuple):
 
 
 def conflict(funnels: Sequence[Funnel], title: Title) -> Conflict:
-    """Return why the requests of a node cannot be met together.
+    """Return why the requests of a node cannot be met together, or several devices for its only one.
 
     Alternatives of ``firstAvailable`` are left out, as any of them would do.
 
     Args:
         title: Returns the name of a request, such as ``request gpu``.
     """
+    constraints = funnels[0].ask.constraints if len(funnels) == 1 and not funnels[0].view.consumes else ()
+    if len(constraints) > 1:
+        return Conflict(f"no {funnels[0].least} have {' and '.join(map(_wanted, constraints))}")
     requests = [each for each in funnels if each.ask.parent is None]
     looks = (_of_devices, _of_constraints, _of_counters, _of_capacity)
     return next((found for look in looks for found in look(requests, title)), Conflict())
@@ -368,8 +371,11 @@ def spread(funnel: Funnel) -> str:
 
 def constraint(funnel: Funnel) -> str:
     """Return the strictest constraint of a request, such as ``the same model``; empty without any."""
-    compared = funnel.strictest
-    return f"{'the same' if isinstance(compared, Match) else 'different'} {compared.name}" if compared else ""
+    return _wanted(funnel.strictest) if funnel.strictest else ""
+
+
+def _wanted(constraint: Constraint) -> str:
+    return f"{'the same' if isinstance(constraint, Match) else 'different'} {constraint.name}"
 
 
 def _of_constraints(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:

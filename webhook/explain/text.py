@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from functools import cache
 from importlib import resources
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from types import CodeType, FunctionType
 from typing import Final, TypeVar
 
@@ -351,7 +352,10 @@ def of_component(name: str, said: Iterable[tuple[str, str]]) -> str:
     Args:
         said: Why it says so, and what to do, for each of its texts.
     """
-    parts = [[*_labelled("MEANING", meaning), *_labelled("TRY", cure)] for meaning, cure in said]
+    parts = [
+        [*(line for meaning, _ in several for line in _labelled("MEANING", meaning)), *_labelled("TRY", cure)]
+        for cure, several in groupby(said, itemgetter(1))
+    ]
     return "\n\n".join("\n".join(part) for part in [[*_labelled("SAID BY", name), *parts[0]], *parts[1:]])
 
 

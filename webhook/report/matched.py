@@ -60,7 +60,9 @@ def results_as_text(
     for query, found in results:
         total = sum(row.devices for row in found)
         matching = sum(row.devices for row in filter(_is_usable, found))
-        head = f"{title(query.about)}: {matching} of {total} devices match"
+        unused = sum(row.devices for row in found if row.outcome == TRUE) - matching
+        more = f", {unused} more {'is' if unused == 1 else 'are'} not used" if unused else ""
+        head = f"{title(query.about)}: {matching} of {total} devices match{more}"
         if query.absent:
             yield f"{head}: {query.absent}"
             continue

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog, Taint, Tolerations, blocking, quantity_text, taint_of
@@ -212,17 +212,6 @@ class Demand(NamedTuple):
         )
         return cls(spec, requests(pod), ports, Tolerations(spec.get("tolerations") or ()))
 
-    def without(self, plugin: str) -> Demand | None:
-        """Leave out the demands that a plugin of the scheduler checks; None for amounts, and for devices."""
-        tolerated = UNSCHEDULABLE.toleration if plugin == CORDON else {"operator": "Exists"}
-        of_taints = {"tolerations": Tolerations([*self.tolerations.stated, tolerated])}
-        rest: Any = {
-            **dict.fromkeys((CORDON, TAINTS), of_taints),
-            AFFINITY: {"spec": {}},
-            PORTS: {"ports": frozenset()},
-        }
-        return self._replace(**rest[plugin]) if plugin in rest else None
-
     def with_more(self, taken: Mapping[str, int]) -> Demand:
         """Add the amounts that devices take of a node's other resources."""
         return self._replace(requests=Counter(self.requests) + Counter(taken))
@@ -263,31 +252,30 @@ class NodeState:
         taints = [*self._taints, UNSCHEDULABLE] if self._is_unschedulable else self._taints
         return [each for each in taints if not tolerations.cover(each)]
 
-    def verdict(self, demand: Demand, release: Release, is_delegated: Delegated) -> NodeVerdict:
-        """Tell whether the node accepts a pod, its devices aside.
+    def refusals(self, demand: Demand, release: Release, is_delegated: Delegated) -> Iterator[NodeVerdict]:
+        """Yield why the node refuses a pod, its devices aside; the scheduler stops at the first reason.
 
         Args:
             is_delegated: Tells whether devices must provide a resource, given the node's own.
         """
-        if self._is_unschedulable and not demand.tolerations.cover(UNSCHEDULABLE):
-            return _CORDONED
+        is_cordoned = self._is_unschedulable and not demand.tolerations.cover(UNSCHEDULABLE)
+        if is_cordoned:
+            yield _CORDONED
         for taint in self._taints:
-            if not demand.tolerations.cover(taint):
-                if release >= _TAINTS_COUNTED_SINCE:
-                    return _TAINTED
-                named = f"untolerated taint {{{taint.key}: {taint.value}}}"
-                return NodeVerdict((Message.of_nodes("had", named),), TAINTS)
+            if not (demand.tolerations.cover(taint) or (is_cordoned and taint == UNSCHEDULABLE)):
+                named = Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}")
+                yield _TAINTED if release >= _TAINTS_COUNTED_SINCE else NodeVerdict((named,), TAINTS)
+                break
         is_for_all = not (demand.spec.get("nodeSelector") or demand.spec.get("affinity"))
         if not is_for_all and not wants(demand.spec, self.node):
-            return _UNSELECTED
+            yield _UNSELECTED
         ports = ((port, other) for port in demand.ports for other in self.ports if port[1:] == other[1:])
         if any(port[0] == other[0] or _EVERYWHERE in {port[0], other[0]} for port, other in ports):
-            return _PORTS_TAKEN
-        return self._sized(demand, is_delegated)
+            yield _PORTS_TAKEN
+        if self.allocatable:  # a node written by hand is of unknown size
+            yield from self._lacks(demand, is_delegated)
 
-    def _sized(self, demand: Demand, is_delegated: Delegated) -> NodeVerdict:
-        if not self.allocatable:  # a node written by hand is of unknown size
-            return NodeVerdict()
+    def _lacks(self, demand: Demand, is_delegated: Delegated) -> Iterator[NodeVerdict]:
         missing, resolvable = [], True
         for name, wanted in demand.requests.items():
             if name in NATIVE or not is_delegated(name, self.allocatable):
@@ -296,9 +284,8 @@ class NodeState:
                     missing.append(name)
                     resolvable = resolvable and wanted <= allocatable
         full = [TOO_MANY] if self.pods + 1 > self.allocatable.get(PODS, 0) else []
-        if not missing and not full:
-            return NodeVerdict()
-        return NodeVerdict((*full, *map(lack_of, missing)), RESOURCES, resolvable, tuple(missing))
+        if missing or full:
+            yield NodeVerdict((*full, *map(lack_of, missing)), RESOURCES, resolvable, tuple(missing))
 
 
 def amount_text(name: str, amount: int) -> str:

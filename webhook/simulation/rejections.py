@@ -464,7 +464,7 @@ def _compete(funnels: Sequence[Funnel]) -> bool:
 
 def _conflict(funnels: Sequence[Funnel], needs: Needs) -> Conflict:
     """Return why requests that could each be met alone cannot be met together; nothing if one cannot be met."""
-    if len(funnels) < 2 or not _compete(funnels):  # noqa: PLR2004 - it takes two
+    if not _compete(funnels):
         return Conflict()
     names = Counter(each.request for each in funnels)
 
@@ -649,12 +649,15 @@ def cause(groups: Sequence[NodeGroup]) -> str:
         groups: The nodes that refuse it, those with the same reasons together, the closest first.
     """
     by_devices = [each for each in groups if each.by_devices]
+    said = by_key((each.reasons, each.details) for each in groups if not each.by_devices)
+    are_many = sum(len({*details}) for details in said.values()) > _PHRASES_MAX
     merged: dict[Hashable, NodeGroup] = {}
     for each in groups:
         if not each.by_devices:  # whatever devices they lack besides
-            key = each.reasons, each.details, bool(each.requests)
+            details = () if are_many and len({*said[each.reasons]}) > 1 else each.details
+            key = each.reasons, details, bool(each.requests)
             nodes = merged[key].nodes if key in merged else ()
-            merged[key] = each._replace(nodes=(*nodes, *each.nodes))
+            merged[key] = each._replace(nodes=(*nodes, *each.nodes), details=details)
     others = [_of_nodes(each, is_all=len(merged) == 1 and not by_devices) for each in merged.values()]
     phrases = [*_of_devices(by_devices, is_all=not others), *others]
     return "; ".join(some_of(phrases, _PHRASES_MAX, "other nodes have other reasons"))

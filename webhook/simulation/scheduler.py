@@ -80,10 +80,6 @@ class Needs(NamedTuple):
         return tuple([use.claim for use in self.uses])
 
 
-Obstacle = tuple[NodeVerdict, Needs]
-"""Why a node refuses a pod, and the needs that it refuses."""
-
-
 class _Asked(NamedTuple):
     """The claims of a pod on nodes where devices must provide the same of its extended resources.
 
@@ -150,21 +146,14 @@ class Round:
 
     def filter(self, node: int) -> NodeVerdict:
         """Check whether a node accepts the pod."""
-        state, settings = self.cluster.nodes[node], self.cluster.settings
-        verdict = state.verdict(self.needs.demand, settings.release, self._is_delegated)
-        if not verdict.reasons and self.needs.leftover is not None:
-            return NodeVerdict(("cannot schedule extended resource claim",))
-        return verdict if verdict.reasons else self.filter_devices(node)
+        return next(self.refusals(node), None) or self.filter_devices(node)
 
-    def obstacles(self, node: int, verdict: NodeVerdict) -> Iterator[Obstacle]:
-        """Yield why a node refuses the pod, its devices aside, and why it would refuse it without that, and so on."""
-        state, needs = self.cluster.nodes[node], self.needs
-        while verdict.reasons:
-            yield verdict, needs
-            if (demand := needs.demand.without(verdict.plugin)) is None:
-                return
-            needs = needs._replace(demand=demand)
-            verdict = state.verdict(demand, self.cluster.settings.release, self._is_delegated)
+    def refusals(self, node: int) -> Iterator[NodeVerdict]:
+        """Yield why a node refuses the pod, its devices aside; the scheduler stops at the first reason."""
+        release = self.cluster.settings.release
+        yield from self.cluster.nodes[node].refusals(self.needs.demand, release, self._is_delegated)
+        if self.needs.leftover is not None:
+            yield NodeVerdict(("cannot schedule extended resource claim",))
 
     def filter_devices(self, node: int) -> NodeVerdict:
         """Check the devices of a node that accepts the pod otherwise."""

@@ -49,7 +49,7 @@ from webhook.simulation.cluster import (
     lack_of,
 )
 from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
-from webhook.simulation.scheduler import Needs, Obstacle, Placement, Round, Verdicts, other_scheduler
+from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts, other_scheduler
 from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either
 from webhook.why import claims, drivers, started
@@ -168,11 +168,13 @@ class Lacks:
         is_too_small = step == "enough" and not (request["heldBy"] or request["counters"])
         sort = "no-device" if is_too_small else _SORT_OF_STEP[step]
         total = sum(each["ofClass"] * len(group.nodes) for group, each in asked.groups) if self._is_whole else 0
-        of_class = f"{asked.device_class} ({total} in all)" if total else asked.device_class
+        unused = [one for _, each in asked.groups for one in each["unused"]]
+        in_all = f"in all{', without pools that are not used' * bool(unused)}"
+        of_class = f"{asked.device_class} ({total} {in_all})" if total else asked.device_class
         said, about = f"{self._who} {rejections.lacking(asked.groups, asked.who, of_class)}", list[About]()
         selected = drivers_of_class(scene, asked.device_class) if step in rejections.UNSEEN else []
         if step in rejections.UNSEEN:
-            if unused := [one for _, each in asked.groups for one in each["unused"]]:
+            if unused:
                 driver, _, pool = unused[0]["pool"].partition("/")
                 about, sort = [Ref("Pool", pool), Ref("Driver", driver)], "driver"
                 helps = [drivers.until_whole(driver)]
@@ -607,7 +609,7 @@ class _Pending:
         if error := next((each.error for each in by_devices.values() if each.error), NO_FAULT):
             yield from sorted_as("selector", [self._failed(error, needs)])
         elif suiting := [node for node, verdict in by_devices.items() if not verdict.reasons]:
-            yield from sorted_as("node", self._kept_from(suiting, verdicts, round_))
+            yield from sorted_as("node", self._kept_from(suiting, round_))
             yield from self._unusable(verdicts, round_)
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
@@ -630,7 +632,7 @@ class _Pending:
             found = list(Lacks(self.scene, self.pod, needs, groups, self._own, where=there).causes())
             if is_pinned:
                 found[:1] = [self._pinned(needs, shortened(there), each) for each in found[:1]]
-            kept = sorted_as("node", self._kept_from(closest, verdicts, round_, has_devices=False))
+            kept = sorted_as("node", self._kept_from(closest, round_, has_devices=False))
             # Devices in use come free, others do not come.
             yield from [*found, *kept] if any(each.sort == "no-device" for each in found[:1]) else [*kept, *found]
 
@@ -687,37 +689,37 @@ class _Pending:
 
     # -- nodes that have devices, and refuse the pod for another reason
 
-    def _kept_from(
-        self, suiting: Sequence[int], verdicts: Verdicts, round_: Round, *, has_devices: bool = True
-    ) -> Iterator[Cause]:
+    def _kept_from(self, suiting: Sequence[int], round_: Round, *, has_devices: bool = True) -> Iterator[Cause]:
         """Say why nodes refuse the pod, their devices aside.
 
         Args:
             has_devices: Whether devices for the pod are free there.
         """
-        alike: dict[Hashable, tuple[list[Obstacle], list[NodeState]]] = {}
+        needs, alike = round_.needs, dict[Hashable, tuple[list[NodeVerdict], list[NodeState]]]()
         for node in suiting:
             # What a taint hides comes first: it stays when the taint goes.
-            state, obstacles = self.scene.cluster.nodes[node], [*round_.obstacles(node, verdicts.by_node[node])][::-1]
-            key = [(each.reasons, rejections.taints(each, state, needs.demand)) for each, needs in obstacles]
-            alike.setdefault(tuple(key), (obstacles, []))[1].append(state)
+            state, refusals = self.scene.cluster.nodes[node], [*round_.refusals(node)][::-1]
+            key = [(each.reasons, rejections.taints(each, state, needs.demand)) for each in refusals]
+            alike.setdefault(tuple(key), (refusals, []))[1].append(state)
         alike.pop((), None)
-        for obstacles, states in sorted(alike.values(), key=lambda each: -len(each[1])):
+        for refusals, states in sorted(alike.values(), key=lambda each: -len(each[1])):
             which = ""
-            if has_devices and self._wants_devices(round_.needs):
+            if has_devices and self._wants_devices(needs):
                 is_all = len(states) == len(suiting)
                 only = f", the only node{'s' * (len(states) > 1)} with free devices for it,"
                 which = only if is_all else " (with free devices for it)"
-            yield self._of_group(obstacles, states, round_.needs, which)
+            yield self._of_group(refusals, states, needs, which)
 
-    def _of_group(self, obstacles: Sequence[Obstacle], states: Sequence[NodeState], needs: Needs, which: str) -> Cause:
+    def _of_group(
+        self, refusals: Sequence[NodeVerdict], states: Sequence[NodeState], needs: Needs, which: str
+    ) -> Cause:
         names = shortened([each.name for each in states])
         nodes = [Ref("Node", each.name) for each in states[:NAMED_MAX]]
-        said, about = zip(*(self._refusal(each, states, of) for each, of in obstacles), strict=True)
+        said, about = zip(*(self._refusal(each, states, needs) for each in refusals), strict=True)
         what = ", and ".join(said)
         if any(map(allocation_of, needs.claims)):
             return self._pinned(needs, names, Cause(f"{names} {what}", [nodes, *about]))
-        is_unselected = obstacles[0][0].plugin == AFFINITY
+        is_unselected = refusals[0].plugin == AFFINITY
         return Cause(f"{names}{which} {what}", [*about, nodes] if is_unselected else [nodes, *about])
 
     def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
