@@ -233,7 +233,7 @@ class Statement(NamedTuple):
             yield self._misread()
             return
         globs, place = self.globs, (self.finding.file, self.finding.document)
-        has_errors = any(globs.has(file) for file, _ in erroneous) if globs else place in erroneous
+        has_errors = any(map(globs.has, {file for file, _ in erroneous})) if globs else place in erroneous
         unused = [name for name in self.rules if name not in self.used and (globs or matters(name))]
         if has_errors:
             from webhook.explain.names import needs  # few suppressions are beside errors
