@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Mapping
 from itertools import product
 from typing import Any, Final
 
-from webhook.api.core.container import in_thousandths, of_amount
+from webhook.api.core.container import TYPED, in_thousandths, of_amount
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
 from webhook.formats.quantities import BINARY_SI, Quantity, decode_quantity, whole_quantity
 from webhook.grouping import by_key
@@ -21,7 +21,7 @@ from webhook.inventory import Inventory
 from webhook.inventory.claims import requests_of
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
-from webhook.problem import Path, Problem, invalid
+from webhook.problem import Key, Path, Problem, Verbatim, invalid
 from webhook.release import Release
 
 QUOTA: Final = "ResourceQuota"
@@ -129,9 +129,9 @@ def _key(obj: JSONObject) -> tuple[bool, str]:
 def refused(quota: JSONObject, release: Release) -> Iterator[Problem]:
     """Yield what the API server refuses of the names and amounts in a quota (``ValidateResourceQuotaSpec``)."""
     for key, value in mapping(quota, "spec", "hard").items():
-        path = Path(("spec", "hard", key))
+        path, shown = Path(("spec", "hard", Key(key))), Verbatim(key) if release in TYPED else key
         if "/" not in key and key not in STANDARD and not key.startswith((_HUGE, _REQUESTS + _HUGE)):
-            yield invalid(path, key, "must be a standard resource for quota")
+            yield invalid(path, shown, "must be a standard resource for quota")
         if amount := _quantity(value):
             yield from (each._replace(path=path) for each in of_amount(key, in_thousandths(amount), release))
 

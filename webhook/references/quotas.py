@@ -34,10 +34,10 @@ _LIKE_CLASS: Final = Pattern(
 
 @rule(QUOTA, level=ERROR)
 def refused_quota(quota: JSONObject, context: Context) -> Iterator[Problem]:
-    """A ResourceQuota limits an unknown resource, or its amount is negative or, of what is counted, not whole.
+    """A ResourceQuota has an unknown name, a negative amount, or a fraction of what is counted in whole numbers.
 
-    Names without a slash are those of standard resources. Objects, devices and extended resources are counted in whole
-    numbers. The API server refuses the quota, so that it limits nothing.
+    Names without a slash are those of standard resources. Objects, devices and extended resources are counted. The API
+    server refuses the quota, so that it limits nothing.
     """
     for problem in refused(quota, context.release):
         key = str(problem.path[-1])
@@ -58,9 +58,7 @@ def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
     has_scopes = bool(texts(spec, "scopes") or items(spec, "scopeSelector", "matchExpressions"))
     for key in mapping(spec, "hard"):
         path = ("spec", "hard", key)
-        if "/" not in key:
-            continue
-        if hint := _uncounted(key, kinds, context):
+        if "/" in key and (hint := _uncounted(key, kinds, context)):
             yield finding(path, f'Kubernetes does not count "{key}", so that this has no effect', hint, "NotCounted")
         elif has_scopes and (class_in(key) or key.startswith(_COUNT)) and key not in _IN_SCOPES:
             message = f'this has no effect: a quota with scopes does not count "{key}"'

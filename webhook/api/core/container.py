@@ -160,7 +160,7 @@ _ALL_STANDARD: Final = _STANDARD | {f"limits.{name}" for name in _OF_CONTAINERS}
 HUGE: Final = "hugepages-"
 _HUGE_OF_QUOTAS: Final = (HUGE, f"requests.{HUGE}")
 _MILLI: Final = -3
-_TYPED: Final = range(29, 34)
+TYPED: Final = range(29, 34)
 """The releases that show a resource's name as Go writes it: without quotes."""
 _JSON_SINCE: Final = Release(34)
 """From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
@@ -199,7 +199,7 @@ def amounts_of_resources(container: View) -> Iterator[Problem]:
 
 def of_resource(name: str, amount: Amount, release: Release) -> Iterator[Problem]:
     """Yield the findings about one resource of a container, without their place."""
-    path, shown, standard = Path(), Verbatim(name) if release in _TYPED else name, "/" not in name
+    path, shown, standard = Path(), Verbatim(name) if release in TYPED else name, "/" not in name
     if name not in _ALL_STANDARD:
         faults = formats.label_key(name, release)
         yield from malformed(path, shown, faults)
