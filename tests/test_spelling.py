@@ -36,6 +36,10 @@ def test_long_names_and_many_of_them_take_bounded_steps() -> None:
         near("b" + "a" * 252, known)
     assert steps() < 1_000_000
     assert near("a" * 254, ["a" * 254]) == []
+    many = [f"gpu-{'abcdefghij'[number % 10] * 8}-{number:05}" for number in range(20_000)]
+    with counting() as steps:
+        assert near("gpu-ccccccc-00012", many) == ["gpu-cccccccc-00012"]
+    assert steps() < 1_000_000
 
 
 @each_row("written", "gpu.nvdia.com", "gpu.nvidiaa.com", "gpu.nvvidia.com", "gpu.nvidai.com")

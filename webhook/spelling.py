@@ -8,6 +8,7 @@ compared word by word, because a word that differs as a whole is not a slip: ``m
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -27,6 +28,8 @@ _SHORTENED: Final = 4
 _INFLECTED: Final = "ing"
 """The ending of a word that is left out before prefixes are compared: ``slicing`` begins like ``slice``."""
 _NEVER: Final = _MOST_SLIPS + 1
+_MOST_COMPARED: Final = 400
+"""The most names that are compared with a written one: of more, those that come before and after it."""
 _JOINTS: Final = dict.fromkeys(map(ord, "-_ "))
 
 
@@ -78,8 +81,12 @@ def near(name: str, known: Iterable[str]) -> list[str]:
     """
     if not name or len(name) > _LONGEST:
         return []
-    if not (known := dict.fromkeys(sorted(known) if isinstance(known, set | frozenset) else known)):
+    if not (known := [*dict.fromkeys(sorted(known) if isinstance(known, set | frozenset) else known)]):
         return []
+    if len(known) > _MOST_COMPARED:
+        known.sort()
+        place = bisect(known, name)
+        known = known[max(place - _MOST_COMPARED // 2, 0) : place + _MOST_COMPARED // 2]
     words, best, found = _words(name), _NEVER, list[str]()
     for candidate in known:
         if candidate and len(candidate) <= _LONGEST:
