@@ -5,7 +5,6 @@ What is wrong is said in a user's words; :mod:`webhook.structural.validation` us
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
@@ -56,6 +55,8 @@ _A_NAME: Final = 10
 @cache
 def own_schema(file: str) -> dict[str, Any]:
     """Read one of draguard's own schemas, and put its parts in the place of references to them."""
+    import json  # most manifests need no schema
+
     with open(file, encoding="utf-8") as opened:
         schema: dict[str, Any] = json.load(opened)
 

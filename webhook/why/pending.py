@@ -189,10 +189,8 @@ class Lacks:
             said += f"; {ref_of(rules[0])} sets it" if rules else ""
             if places and (evicted := self._evicted()):
                 written, stage = " or ".join(map(str, taints[:NAMED_MAX])), "ended"
-                said = (
-                    f"the taint {written} of device {places[0]} evicted pod {evicted}, and keeps its successor "
-                    f"{name_of(self._pod)} pending: {said}"
-                )
+                of_device = f"the taint {written} of device {places[0]}"
+                said = f"{of_device} evicted pod {evicted}, and keeps its successor pending: {said}"
             names = [each.rpartition("/")[2] for each in places[:NAMED_MAX]]
             about = [rules, *(Ref("Taint", each.key) for each in taints), *(Ref("Device", each) for each in names)]
         held = request["heldBy"] if sort == "devices-in-use" else []
