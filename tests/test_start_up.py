@@ -44,7 +44,7 @@ def own(modules: set[str]) -> set[str]:
 @each_row(
     ("claim", "needless"),
     (CLAIM.format(number=1), {"webhook.api.core.pod", "webhook.api.dra.resourceslice"}),
-    (CLAIM_V1, set()),
+    (CLAIM_V1, {"webhook.api.core.container", "webhook.inventory.quotas"}),
 )
 def test_one_valid_claim_needs_no_heavy_module_and_nothing_of_others(
     claim: str, needless: set[str], tmp_path: Path

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api import gates
-from webhook.api.dra.names import NAMED_BY
+from webhook.api.dra.names import NAMED_BY, class_in
 from webhook.api.judgement import stored
 from webhook.api.templates import pod_template, source
 from webhook.api.versions import find, release_of
@@ -22,7 +22,6 @@ from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.drivers import Profile
 from webhook.findings import TEMPLATE, Finding, Identity, found, guarded, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
-from webhook.inventory.quotas import class_in
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, Steps, value_at

@@ -443,7 +443,7 @@ class _Suite(NamedTuple):
 
 
 def _no_file(name: str, where: Path) -> list[Given]:
-    raise SuiteError(where, f"there is no file {name}")
+    raise SuiteError(where, f"file {name} does not exist")
 
 
 def run_suite(

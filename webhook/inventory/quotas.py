@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any, Final
 
 from webhook.api.core.container import TYPED, in_thousandths, of_amount
-from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
+from webhook.api.dra.names import IMPLICIT_KEY, QUOTA_SUFFIX
 from webhook.formats.quantities import BINARY_SI, Quantity, decode_quantity, whole_quantity
 from webhook.grouping import by_key
 from webhook.inventory import Inventory
@@ -32,7 +32,6 @@ _DIGITS: Final = 18
 """The most digits of an amount that is compared exactly; larger ones are all equal."""
 _ALL: Final = 32
 """How many devices a request for all of them counts (AllocationResultsMaxSize)."""
-IMPLICIT_KEY: Final = _REQUESTS + IMPLICIT_PREFIX
 STANDARD: Final = (
     *map("".join, product(("", _REQUESTS, _LIMITS), NATIVE)),
     *("requests.storage", "pods", "services", "services.nodeports", "services.loadbalancers"),
@@ -134,13 +133,6 @@ def refused(quota: JSONObject, release: Release) -> Iterator[Problem]:
             yield invalid(path, shown, "must be a standard resource for quota")
         if amount := _quantity(value):
             yield from (each._replace(path=path) for each in of_amount(key, in_thousandths(amount), release))
-
-
-def class_in(key: str) -> str:
-    """Return the class whose devices a key limits; empty if it limits something else."""
-    if key.endswith(QUOTA_SUFFIX):
-        return key.removesuffix(QUOTA_SUFFIX)
-    return key.removeprefix(IMPLICIT_KEY) if key.startswith(IMPLICIT_KEY) else ""
 
 
 def _usage_of_pod(pod: JSONObject) -> Counter[str]:

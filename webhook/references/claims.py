@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from itertools import permutations
 from typing import Final
 
-from webhook.api.dra.names import STANDARD_ATTRIBUTES, STANDARD_DOMAIN
+from webhook.api.dra.names import STANDARD_ATTRIBUTES, STANDARD_DOMAIN, class_in
 from webhook.drivers import Profile, built_in
 from webhook.grouping import by_key
 from webhook.hints.names import in_expression, in_place, listed, renamed
@@ -44,8 +44,6 @@ def _classes_named(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, s
         more = ", whatever the other alternatives are" if "/" in request.name else ""
         yield (*request.path, "deviceClassName"), request.class_name, f"pods with this claim stay pending{more}"
     if obj["kind"] not in CLAIMS:
-        from webhook.inventory.quotas import class_in  # few inventories have quotas
-
         for key in mapping(obj, "spec", "hard"):
             yield ("spec", "hard", key), class_in(key), "this limits nothing"
 

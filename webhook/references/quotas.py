@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.api.dra.names import QUOTA_SUFFIX
+from webhook.api.dra.names import IMPLICIT_KEY, QUOTA_SUFFIX, class_in
 from webhook.hints.names import instead
-from webhook.inventory.quotas import IMPLICIT_KEY, QUOTA, STANDARD, class_in, refused
+from webhook.inventory.quotas import QUOTA, STANDARD, refused
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, items, mapping, texts
 from webhook.patterns import Pattern
@@ -34,10 +34,10 @@ _LIKE_CLASS: Final = Pattern(
 
 @rule(QUOTA, level=ERROR)
 def refused_quota(quota: JSONObject, context: Context) -> Iterator[Problem]:
-    """A ResourceQuota has an unknown name, a negative amount, or a fraction of what is counted in whole numbers.
+    """A ResourceQuota limits an unknown resource, or has an invalid amount: a negative one, or a fraction of a device.
 
-    Names without a slash are those of standard resources. Objects, devices and extended resources are counted. The API
-    server refuses the quota, so that it limits nothing.
+    Names without a slash are those of standard resources. Objects and extended resources have whole amounts, too. The
+    API server refuses the quota, so that it limits nothing.
     """
     for problem in refused(quota, context.release):
         key = str(problem.path[-1])

@@ -22,7 +22,7 @@ class V1Struct(Struct):
 def unjudged(name: str) -> type[Struct]:
     """Return a type that is not judged, by its name in core/v1, or its version and name."""
     api_version, _, own = name.rpartition(".")
-    catalogue: Any = import_module("webhook.api.core.catalogue")  # which imports this module; most objects need none
+    catalogue = import_module(f"{__package__}.catalogue")  # by name, as it is built on this module; few objects need it
     made: type[Struct] = catalogue.type_of(api_version or "v1", own)
     return made
 

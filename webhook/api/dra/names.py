@@ -29,6 +29,8 @@ NAMED_BY: Final = {
 """The field that names an object of a kind."""
 IMPLICIT_PREFIX = f"deviceclass.{STANDARD_DOMAIN}/"
 """The prefix of the implicit extended resource of every class."""
+IMPLICIT_KEY = f"requests.{IMPLICIT_PREFIX}"
+"""The prefix of a class's name where a ResourceQuota limits that resource."""
 QUOTA_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 """The suffix of a class's name where a ResourceQuota limits its devices."""
 ONE_VALUE = "int", "bool", "string", "version"
@@ -40,6 +42,13 @@ _PARTS_INVALID_SINCE = 35
 """From Kubernetes 1.35 an empty domain or name is FieldValueInvalid, before FieldValueRequired."""
 _DOMAIN_NAMED_SINCE = 32
 """Kubernetes 1.31 called the domain of a name its prefix."""
+
+
+def class_in(key: str) -> str:
+    """Return the class whose devices a key of a ResourceQuota limits; empty if it limits something else."""
+    if key.endswith(QUOTA_SUFFIX):
+        return key.removesuffix(QUOTA_SUFFIX)
+    return key.removeprefix(IMPLICIT_KEY) if key.startswith(IMPLICIT_KEY) else ""
 
 
 def driver_name(doc: str, **common: Any) -> Text:
