@@ -65,7 +65,7 @@ class TestLimits:
 
     def test_depth_is_refused_where_it_begins_and_texts_and_comments_have_none(self) -> None:
         assert messages("- " * 100_000) == messages('{"a":' * 100_000) == [TOO_DEEP]
-        for brackets in ("[" * 900, "[" * 900 + "]" * 900):
+        for brackets in ("[" * 1100, "[" * 1100 + "]" * 1100):
             assert faults(f"a: 1\nb: {brackets}\n")[0][:2] == (2, 3 + MAX_DEPTH)
         for before in ("# " + "[" * 1100 + "\n", "a: '" + "[{" * 1100 + "'\n"):
             assert messages(before + "b: [\n") == messages("b: [\n")

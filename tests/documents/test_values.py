@@ -21,10 +21,19 @@ class TestScalars:
         ("'12:30'", "12:30"),
         ('"1e3"', "1e3"),
         ("!unknown 5", "5"),
+        ("[!!str, z]", ["z"]),
+        ("[a, !x, 5, b]", ["a", "5", "b"]),
+        ("{!!str, b: c}", {"b": "c"}),
         ("['!a, b', \"!c, d\"]", ["!a, b", "!c, d"]),
+        ("!!str, b", "b"),
+        ("[!x] b]", ["b"]),
     )
     def test_are_what_go_makes_of_them_when_they_go_through_json(self, text: str, expected: object) -> None:
         assert exactly(value(f"a: {text}"), {"a": expected})
+
+    def test_tags_with_commas_are_whole_however_many_there_are(self) -> None:
+        text = "".join(f"k{number}: [!!str, z]\n" for number in range(30))
+        assert exactly(value(text), {f"k{number}": ["z"] for number in range(30)})
 
     @each_row(
         ("text", "message"),

@@ -7,7 +7,7 @@ computes positions only for errors, which makes it twice as fast as PyYAML's loa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -50,6 +50,54 @@ _INNER_MARK: Final = re.compile(f"(?<=[\n\r\x85\u2028\u2029]){_MARK}")
 _LIKE_A_MARK: Final = "\u2060"
 
 _TAG_DIRECTIVE: Final = re.compile("(?:^|(?<=[\r\n\x85\u2028\u2029]))%TAG")
+_MAY_BE_TAG: Final = re.compile(r"![^\s,\[\]!]*[,\[\]]")
+_TAG: Final = re.compile(r"![\w\-;/?:@&=+$,.!~*'()\[\]%]*", re.ASCII)
+_MOST_WRONG_TAGS: Final = 20
+"""The most tags unreadable to libyaml that are handled in a text; each takes another parse."""
+_SPELLED: Final = str.maketrans(",[]", ";;;")
+
+
+def _with_whole_tags(text: str) -> str:
+    """Return the text with tags that end where Kubernetes' reader ends them (go-yaml v2 ``scannerc.go``, tag URIs).
+
+    In Kubernetes' reader commas and brackets belong to tags, so that ``[!!str, z]`` is one text; libyaml ends a tag
+    before them. The name of such a tag has no effect, so its commas and brackets are replaced by a character that both
+    readers accept.
+    """
+    for _ in range(_MOST_WRONG_TAGS):
+        pieces, at = list[str](), 0
+        for whole in _cut_tags(text):
+            if whole.start() >= at:
+                pieces += text[at : whole.start()], whole[0].translate(_SPELLED)
+                at = whole.end()
+        changed = "".join((*pieces, text[at:]))
+        if changed == text:
+            break
+        text = changed
+    return text
+
+
+def _cut_tags(text: str) -> Iterator[re.Match[str]]:
+    """List the tags that libyaml ends too early, up to the first that it cannot read."""
+    try:
+        for start, end in _tags(text):
+            whole = _TAG.match(text, start)
+            if whole and whole.end() > end:
+                yield whole
+    except yaml.MarkedYAMLError as error:
+        mark = error.context_mark if error.context == "while scanning a tag" else None
+        if mark and (whole := _TAG.match(text, mark.index)):
+            yield whole
+    except PARSER_ERRORS:  # the parser reports it
+        return
+
+
+def _tags(text: str) -> Iterator[tuple[int, int]]:
+    """List where tags begin and end."""
+    parser = _parser(text)
+    while (token := parser.get_token()) is not None:
+        if type(token) is yaml.TagToken:
+            yield token.start_mark.index, token.end_mark.index
 
 
 class PythonParser(Reader, Scanner, Parser):
@@ -61,8 +109,6 @@ class PythonParser(Reader, Scanner, Parser):
         Parser.__init__(self)
 
 
-_DEPTH: Final = "exceeded maximum nesting depth"
-"""What libyaml says of brackets 1,000 levels deep: it looks ahead for the ``:`` of a key."""
 PARSER_ERRORS = (yaml.YAMLError, ValueError, OverflowError)
 
 
@@ -77,6 +123,8 @@ def parser_of(text: str) -> Any:
         if len(directives) > MAX_TAG_DIRECTIVES:
             hint = f"the limit is {MAX_TAG_DIRECTIVES}; a manifest needs none"
             raise ContentError("too many %TAG directives", directives[-1], hint)
+    if _MAY_BE_TAG.search(text):
+        text = _with_whole_tags(text)
     if _MARK in text:
         # libyaml skips a byte order mark at the start of any line, Kubernetes' reader only at the start of a document.
         text = _INNER_MARK.sub(_LIKE_A_MARK, text)
@@ -103,8 +151,6 @@ def content_error(error: Exception, text: str) -> ContentError:
         mark = error.context_mark  # the start of the text, not its end
     context = f", {error.context}" if error.context else ""
     offset = 0 if mark is None else mark.index
-    if problem == _DEPTH:
-        return too_deep(offset)
     at = error.context_mark.index if error.context_mark else len(text)
     start = text.rfind("\n", 0, offset) + 1
     above = text[max(0, start - MAX_EXCERPT) : start].splitlines()
@@ -149,9 +195,27 @@ def compose(text: str) -> Content:
         error = wrong
     except PARSER_ERRORS as wrong:
         error = content_error(wrong, text)
+        error = _earlier_error(text, error.offset) or error
     if "{{" in text:
         error.hint = "if this is a template, render it first, for example with helm template"
     raise error
+
+
+def _earlier_error(text: str, end: int) -> ContentError | None:
+    """Return what is wrong before the place where a parser failed, if that may be the depth of brackets.
+
+    A parser looks ahead for the ``:`` of a key, and may fail at its own bound of depth before it yields what nests
+    deeper than :data:`MAX_DEPTH`. It accepts the text before the bracket at which it failed.
+    """
+    if text.count("[", 0, end) + text.count("{", 0, end) < MAX_DEPTH:
+        return None
+    try:
+        _Composer(parser_of(text[: max(text.rfind("[", 0, end + 1), text.rfind("{", 0, end + 1))]).get_event).document()
+    except ContentError as error:
+        return error
+    except PARSER_ERRORS:  # depth is not the reason
+        return None
+    return None
 
 
 def _counted(next_event: Callable[[], Any]) -> Callable[[], Any]:
