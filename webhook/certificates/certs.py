@@ -6,12 +6,12 @@ Needs ``cryptography``, so import this module only where certificates are made.
 from __future__ import annotations
 
 import base64
-import errno
 import ipaddress
 import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -379,14 +379,19 @@ def _reason(error: OSError) -> str:
 def _install(directory: Path, files: Mapping[str, bytes]) -> None:
     """Install all files, or leave the directory unchanged."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".draguard-", dir=directory) as staging:
+    with tempfile.TemporaryDirectory(prefix=".draguard-", dir=directory) as staging, ExitStack() as undo:
         for name, content in files.items():
             _write(Path(staging, name), content, 0o600 if name in _KEYS else 0o644)
-        for path in (directory / name for name in files):
-            if path.is_dir():  # the only obstacle that a file in its place can have
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         for name in files:
-            Path(staging, name).replace(directory / name)
+            target = directory / name
+            if os.path.lexists(target):
+                old = Path(staging, f"{name}.old")
+                os.link(target, old, follow_symlinks=False)
+                undo.callback(old.replace, target)
+            else:
+                undo.callback(target.unlink, missing_ok=True)
+            Path(staging, name).replace(target)
+        undo.pop_all()
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
