@@ -395,10 +395,10 @@ def device_unhealthy(cluster: Stored) -> Iterator[Found]:
 
 
 def _identified(resource: JSONObject, held: Collection[AllocatedDevice]) -> str:
-    """Name the device that kubelet reports by its ID, which ends with its name, among those of the pod."""
+    """Name the device that kubelet reports by its ID, among those of the pod."""
     stated = text(resource, "resourceID")
-    found = [each for each in held if stated.endswith(tuple(f"{mark}{each.device}" for mark in "-/=_"))]
-    return str(max(found, key=lambda each: len(each.device))) if found else stated
+    found = (each for each in held if each.is_identified(stated))
+    return str(max(found, key=lambda each: len(each.device), default=stated))
 
 
 _REPLACE: Final = "delete the pod, so that it gets another device"

@@ -72,6 +72,10 @@ class AllocatedDevice(NamedTuple):
         """Write driver, pool and name."""
         return "/".join(device_of(self.content))
 
+    def is_identified(self, reported: str) -> bool:
+        """Tell whether an ID that kubelet reports may be its own: such IDs end with the name of their device."""
+        return reported.endswith(tuple(f"{mark}{self.device}" for mark in "-/=_"))
+
 
 C = TypeVar("C", bound="Stored")
 T = TypeVar("T")
