@@ -180,8 +180,9 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
 
     problems = list(lost(obj))
     for versions in patches_in(obj):
-        found = ([*map(part.seen, _undecoded(judged(part.manifest)))] for part in versions)
-        problems += min(found, key=lambda each: (any(one.reason != BAD_REQUEST for one in each), len(each)))
+        of_each = [[*map(part.seen, _undecoded(judged(part.manifest)))] for part in versions]
+        least = min(of_each, key=lambda found: (any(each.reason != BAD_REQUEST for each in found), len(found)))
+        problems += least
     for part in claims_in(obj):
         # What a manifest in another object is called may be written beside it, or come from a controller.
         seen = map(part.seen, judged(part.manifest))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from functools import partial
 from typing import Any, Final
 
 from webhook.api.versions import GROUP, VERSIONS
@@ -38,11 +39,10 @@ def patches_in(obj: JSONObject) -> Iterator[Sequence[ManifestIn]]:
     """
     for steps, part in every_object(obj):
         at, value, target = (*steps, _PATCH), part.get(_PATCH), mapping(part, "target")
-        read = _read(value) if isinstance(value, str) and (target or _may_be_read(value)) else None
-        operations = [each for each in read if isinstance(each, dict)] if isinstance(read, list) else ()
-        for versions in ([read],) if is_held(read) else ([*_patched(target, each)] for each in operations):
-            if versions:
-                yield [ManifestIn(each, {(): at}, is_known=False, texts=frozenset({at})) for each in versions]
+        read: Any = _read(value) if isinstance(value, str) and (_is_whole if target else _may_be_read)(value) else None
+        for versions in [(read,)] if is_held(read) else map(partial(_patched, target), items(read)):
+            if found := [ManifestIn(each, {(): at}, is_known=False, texts=frozenset({at})) for each in versions]:
+                yield found
 
 
 def _patched(target: JSONObject, operation: JSONObject) -> Iterator[JSONObject]:
@@ -87,9 +87,13 @@ def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:
 
 
 def _may_be_read(value: str) -> bool:
-    """Tell whether a text may be about claims, and is whole; values of aliases may be huge."""
-    is_huge = "&" in value and "*" in value
-    return ":" in value and any(each in value for each in _MARKS) and "{{" not in value and not is_huge
+    """Tell whether a text may be about claims, and is whole."""
+    return any(each in value for each in _MARKS) and _is_whole(value)
+
+
+def _is_whole(value: str) -> bool:
+    """Tell whether a text may be YAML, and nothing fills it in; values of aliases may be huge."""
+    return ":" in value and "{{" not in value and not ("&" in value and "*" in value)
 
 
 def _read(value: str) -> Any:
