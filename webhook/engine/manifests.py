@@ -111,8 +111,8 @@ def review(
     refusals = sender.refusals(admitted) if sender and admitted else []
     problems = [*refusals, *switched_off]
     if rules:
-        completed = admitted.judged if admitted else obj
-        own = judged(completed, old, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
+        objects = (admitted.judged.object, admitted.judged.old_object) if admitted else (obj, old)
+        own = judged(*objects, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
         problems = [*refusals, *own, *switched_off]
     is_scheduled = old is not None if is_scheduled is None else is_scheduled
     names_node = rules and not is_scheduled and makes_pods(obj.get("apiVersion"), obj.get("kind"))
