@@ -192,6 +192,8 @@ def test_a_word_that_a_field_never_has_is_found(comparison: str, message: str) -
     ("object.metadata.namespace == 'team-.*'", "team-.*"),
     ("object.metadata.name.matches('^gpu-.*$')", ""),
     ("object.metadata.annotations.schedule == '*/5 * * * *'", ""),
+    ("object.spec.containers.all(c, c.args.all(each, each != '*' && !each.contains('*')))", ""),
+    ("object.metadata.name == '*'", ""),
     ("object.metadata.finalizers.exists(each, each == 'example.com/*')", ""),
 )
 def test_a_pattern_that_is_compared_as_a_text_is_found(comparison: str, pattern: str) -> None:

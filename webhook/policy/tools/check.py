@@ -736,11 +736,12 @@ _NAMED: Final = frozenset({"groups", "image", "name", "namespace", "nodeName", "
 
 
 def _patterns(policy: Policy) -> Iterator[Problem]:
-    """Find names that are compared with patterns; what a loop reads may be a rule with a pattern, such as pods/*."""
+    """Find names that are compared with patterns; what a loop reads may be a rule with * alone, or with pods/*."""
     for stated, call in _calls(policy):
         for side, literal in patterns_in(call):
-            is_name = isinstance(side, Ident) and not re.search(r"[^\w:-]", literal.value.strip("*^$"))
-            if is_name or ((step := step_of(side)) and step[1] in _NAMED):
+            name = literal.value.strip("*^$")
+            is_name = isinstance(side, Ident) and not re.search(r"[^\w:-]", name)
+            if name and (is_name or ((step := step_of(side)) and step[1] in _NAMED)):
                 message, place = AS_TEXT.format(quoted(literal.value)), stated.start + literal.offset
                 yield warning("pattern-as-text", stated.path, message, FOR_PATTERNS, place)
 
