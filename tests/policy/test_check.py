@@ -233,10 +233,11 @@ def test_operations_that_no_request_has_are_found(resource: str, operations: lis
 def test_exceptions_to_rules_and_the_rules_of_bindings_are_checked(
     field: str, stated: list[str], rules: list[str]
 ) -> None:
-    other, judging = PODS | {field: stated}, {"validations": [{"expression": "object.metadata.name != 'a'"}]}
-    excluding = policy(**judging, matchConstraints={"resourceRules": [PODS], "excludeResourceRules": [other]})
+    other, judging = PODS | {field: stated}, [{"expression": "object.metadata.name != 'a'"}]
+    rules_of_policy = {"resourceRules": [PODS], "excludeResourceRules": [other]}
+    excluding = policy(validations=judging, matchConstraints=rules_of_policy)
     narrowing = binding(matchResources={"resourceRules": [other]})
-    for given in ([excluding, binding()], [policy(**judging, rules=[PODS]), narrowing]):
+    for given in ([excluding, binding()], [policy(validations=judging, rules=[PODS]), narrowing]):
         assert [each.problem.rule for each in check_policies(given).findings] == rules
 
 
