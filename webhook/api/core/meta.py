@@ -391,7 +391,7 @@ class Object(Struct):
 def namespace_dropped(obj: View) -> Iterator[Problem]:
     """A cluster-scoped object belongs to no namespace: the API server drops the one that it states.
 
-    Objects of one name that state different namespaces are the same object. kustomize adds its namespace to all objects.
+    Two that state different namespaces, but one name, are the same object. kustomize adds its namespace to all objects.
     """
     if obj.metadata.namespace and not obj.type.namespaced:
         message = "dropped: the object is cluster-scoped, and belongs to no namespace"
