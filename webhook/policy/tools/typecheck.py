@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Final
 
-from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.checker.checker import Checker
 from webhook.cel.checker.declarations import Checked, Library, StructType
 from webhook.cel.environment import Environment, Program
@@ -240,7 +240,7 @@ def _reached(
             side = Shared(node.offset, operands[1 if value else 2])
             node.arguments = [operands[0], side, side]
     issues = Issues(text)
-    Checker(environment, issues, current()).check(root)
+    Checker(environment, issues).check(root)
     return CompileError(text, [*dict.fromkeys(issues.found)]), types.DYN if issues.found else root.type
 
 
