@@ -33,14 +33,43 @@ def adding(path: str, value: str, **fields: Any) -> list[dict[str, Any]]:
     return changing(f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]", **fields)
 
 
-@each_row(("operation", "value", "is_refused"), ("CREATE", "Never", 0), ("CREATE", "No", 1), ("UPDATE", "Never", 0))
-def test_a_change_that_the_api_server_refuses_is_found(operation: str, value: str, is_refused: int) -> None:
-    refusal = (
-        "makes a plain Pod one that the API server refuses without further changes: "
-        'spec.restartPolicy: Unsupported value: "No": supported values: "Always", "OnFailure", "Never"'
-    )
-    given = adding("/spec/restartPolicy", f"'{value}'", rules=[PODS | {"operations": [operation]}])
-    assert [message for _, message, _ in tried(*given)] == [refusal] * is_refused
+_AT_ONCE = (
+    "makes a plain Pod one that the API server refuses without further changes: "
+    'spec.restartPolicy: Unsupported value: "No": supported values: "Always", "OnFailure", "Never"'
+)
+_AT_UPDATE = (
+    "makes a plain Pod invalid at each update, if it was stored without the change: "
+    "spec: Forbidden: pod updates may not change fields other than "
+)
+
+
+@each_row(
+    ("operations", "path", "value", "refusal"),
+    (["CREATE"], "/spec/restartPolicy", "'Never'", ""),
+    (["CREATE"], "/spec/restartPolicy", "'No'", _AT_ONCE),
+    (["CREATE", "UPDATE"], "/spec/restartPolicy", "'No'", _AT_ONCE),
+    (["CREATE", "UPDATE"], "/spec/restartPolicy", "'Never'", _AT_UPDATE),
+    (["UPDATE"], "/spec/restartPolicy", "'Always'", ""),
+    (["UPDATE"], "/spec/containers/0/image", "'b'", ""),
+    (["UPDATE"], "/metadata/labels", "{'a': 'b'}", ""),
+    (["UPDATE"], "/spec/tolerations/-", "{'key': 'a', 'operator': 'Exists'}", ""),
+)
+def test_a_change_that_the_api_server_refuses_is_found(
+    operations: list[str], path: str, value: str, refusal: str
+) -> None:
+    found = tried(*adding(path, value, rules=[PODS | {"operations": operations}]))
+    assert [message[: len(refusal)] for _, message, _ in found] == [refusal] * bool(refusal)
+    is_late = refusal == _AT_UPDATE
+    assert [hint for *_, hint in found] == ["leave UPDATE out of the operations" if is_late else ""] * len(found)
+
+
+@each_row(("condition", "is_found"), ("object != null", True), ("oldObject == null", False))
+def test_a_change_of_what_is_immutable_is_found_unless_it_is_made_once(condition: str, *, is_found: bool) -> None:
+    rules = [rule("resourceclaimtemplates", group="resource.k8s.io")]
+    conditions = [{"name": "c", "expression": condition}]
+    found = tried(*adding("/spec/metadata", "{'labels': {'a': 'b'}}", rules=rules, matchConditions=conditions))
+    text = "makes a plain ResourceClaimTemplate invalid at each update, if it was stored without the change: spec: "
+    assert [message[: len(text)] for _, message, _ in found] == [text] * is_found
 
 
 def test_a_change_that_does_not_fit_a_default_is_found() -> None:

@@ -107,6 +107,7 @@ _SPLIT_KEY: Final = Pattern(
 )
 """A key with a slash, in the path of a JSON Patch, that is not escaped."""
 _CLUSTER_SCOPED: Final = "namespaceObject is null for objects without a namespace: write namespaceObject == null || …"
+_CREATE_ALONE: Final = "leave UPDATE out of the operations"
 _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
 _WORK_OF_ALL: Final = DOCUMENT
@@ -243,11 +244,14 @@ class _Trials:
                         reported.add(problem.path)
                         yield problem, fault
                 path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
-                if path and path not in reported and not has_old:  # a stored object may have the change already
+                if path and path not in reported:
                     for refusal in self._refusals(verdict.judged, request, budget)[:1]:
                         reported.add(path)
-                        message = f"makes {subject} one that the API server refuses without further changes: {refusal}"
-                        yield Problem(WARNING, "makes-invalid", "", path, message, value=refusal.value), None
+                        effect, hint = "one that the API server refuses without further changes", ""
+                        if has_old:
+                            effect, hint = "invalid at each update, if it was stored without the change", _CREATE_ALONE
+                        message = f"makes {subject} {effect}: {refusal}"
+                        yield Problem(WARNING, "makes-invalid", "", path, message, hint, value=refusal.value), None
                 self.spent += DOCUMENT - budget.left
                 if self.spent - begun > _WORK:
                     return  # other objects would take as long
@@ -258,7 +262,7 @@ class _Trials:
         actions = {action for hook in hooks for binding in hook.bindings for action in binding.actions}
         return next((each for each in _EFFECTS if each in actions), DENY)
 
-    def _refusals(self, changed: Any, request: Request, budget: Budget) -> list[Problem]:
+    def _refusals(self, changed: Request | None, request: Request, budget: Budget) -> list[Problem]:
         """List the refusals of a changed object that no other policy prevents."""
         alone = list(made_invalid(changed, request, self._policies.kinds))
         mutating = (each for each in self._policies.policies if each.kind == MUTATING and each.param_kind)

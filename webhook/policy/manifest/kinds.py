@@ -128,13 +128,16 @@ A version has the first and the last release that serve it, if not all do; some 
 ``webhook/api/versions.py``.
 """
 
-SUBRESOURCES: Final = (
-    *("approval", "attach", "binding", "ephemeralcontainers", "eviction", "exec", "finalize", "log", "portforward"),
-    *("proxy", "resize", "scale", "status", "token"),
-)
-"""The subresources of Kubernetes' own resources."""
 CONNECTED: Final = ("attach", "exec", "portforward", "proxy")
 """The subresources whose requests are connections (operation CONNECT)."""
+SUBRESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
+    "": ("CREATE", "DELETE", "UPDATE"),
+    **dict.fromkeys(CONNECTED, ("CONNECT",)),
+    **dict.fromkeys(("binding", "eviction", "token"), ("CREATE",)),
+    **dict.fromkeys(("approval", "ephemeralcontainers", "finalize", "resize", "scale", "status"), ("UPDATE",)),
+    "log": (),
+}
+"""The subresources of Kubernetes' own resources, and a whole resource, with the operations of requests to them."""
 OF_OBJECT: Final = frozenset({"approval", "ephemeralcontainers", "finalize", "resize", "status"})
 """The subresources whose requests hold the object itself; those of others hold another kind, such as a Scale."""
 _SENT_TO: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {

@@ -43,7 +43,15 @@ from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import RULES, load, named_versions
 from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
-from webhook.policy.manifest.model import MUTATING, Given, Policy, ResourceRule, StatedExpression, policy_of
+from webhook.policy.manifest.model import (
+    MUTATING,
+    Given,
+    MatchResources,
+    Policy,
+    ResourceRule,
+    StatedExpression,
+    policy_of,
+)
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
 from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, quoted, value_at
 from webhook.records import NamedTuple
@@ -130,7 +138,7 @@ def _matched(rule: ResourceRule, kinds: Kinds) -> Iterator[Mapping[str, str | No
     for group, (name, subresource) in product(rule.groups, rule.resources):
         subresources = [_stated(subresource)]
         if subresource == _ALL and kinds.has_group(group):
-            subresources = ["", *SUBRESOURCES]
+            subresources = [*SUBRESOURCES]
         kinds_known = kinds.of_group(group) if name != _ALL or kinds.has_group(group) else []
         for known in [each for each in kinds_known if name in {_ALL, each.resource}] or (None,):
             resource = known.resource if known else _stated(name)
@@ -340,12 +348,23 @@ _EXPERIMENTAL: Final = ".x-k8s.io"
 """The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
 
 
+def _of_rules(match: MatchResources, path: Path, kinds: Kinds) -> Iterator[Problem]:
+    """Find what the rules of match criteria at a path name although no request has it."""
+    for field, rules in (("resourceRules", match.rules), ("excludeResourceRules", match.exclude)):
+        for index, rule in enumerate(rules):
+            yield from unknown_resources(rule, path / field / index, kinds)
+            for each in sorted(each for each in rule.names if "*" in each):
+                place, hint = path / field / index / "resourceNames", "match names by .startsWith() in matchConditions"
+                yield warning("pattern-as-text", place, AS_TEXT.format(quoted(each)), hint)
+
+
 def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
-    """Find the resources in a rule that the release does not have.
+    """Find the resources in a rule that the release does not have, and operations that requests to them never have.
 
     Args:
         path: The path of the rule.
     """
+    yield from _unmatched_operations(rule, path / "resources")
     if "*" in rule.groups:
         return
     yield from _unknown_groups(rule, path / "apiGroups", kinds)
@@ -356,7 +375,7 @@ def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[
     groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
     for position, (name, subresource) in enumerate(rule.resources):
         at_name = path / "resources" / position
-        if is_closed and subresource not in {"", "*", *SUBRESOURCES}:
+        if is_closed and subresource not in {"*", *SUBRESOURCES}:
             message = f"subresource {quoted(subresource)} does not exist in {groups}: the rule matches nothing"
             yield warning("unknown-resource", at_name, message, did_you_mean(subresource, SUBRESOURCES, quotes='"'))
         if name == "*":
@@ -381,6 +400,20 @@ def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[
             where = "namespaced" if rule.scope == "Cluster" else "cluster-scoped"
             message = f"{name} are {where}: with scope {rule.scope} the rule matches none of them"
             yield warning("unknown-resource", path / "scope", message, "leave the scope out")
+
+
+def _unmatched_operations(rule: ResourceRule, path: Path) -> Iterator[Problem]:
+    operations = ", ".join(sorted(rule.operations))
+    for position, (name, subresource) in enumerate(rule.resources):
+        made = SUBRESOURCES.get(subresource)
+        if made is not None and rule.operations.isdisjoint({_ALL, *made}):
+            sent, hint = name, "connections are made to subresources, such as pods/exec"
+            if subresource:
+                sent, hint = f"{name}/{subresource}", f"add the operation {made[0]}" if made else ""
+            message = (
+                f"requests to {sent} are {either(made) or 'reads'}, not {operations}: the rule matches none of them"
+            )
+            yield warning("unmatched-operation", path / position, message, hint)
 
 
 def _unknown_groups(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
@@ -471,15 +504,21 @@ def _namespaced_params(policies: PolicySet) -> Iterator[PolicyFinding]:
 
 
 def _unmatched_bindings(policies: PolicySet) -> Iterator[PolicyFinding]:
-    """Find bindings for resources that their policy does not name, if both name some without wildcards."""
-    path = Path(("spec", "matchResources", "resourceRules"))
+    """Find bindings for resources that do not exist, or that their policy does not name, without wildcards."""
+    path = Path(("spec", "matchResources"))
     for hook in (*policies.validating, *policies.mutating):
-        for binding in hook.bindings:
-            named, matched = binding.match and binding.match.named, hook.policy.match.named
-            if named and matched and named.isdisjoint(matched):
+        for binding, match in ((each, each.match) for each in hook.bindings if each.match):
+            problems = [*_of_rules(match, path, policies.kinds)]
+            if (
+                not problems
+                and match.named
+                and hook.policy.match.named
+                and match.named.isdisjoint(hook.policy.match.named)
+            ):
                 message = f"no rule of {hook.policy.kind} {quoted(hook.policy.name)} names any of these resources"
                 hint = "a binding narrows its policy: name resources that the policy names, too"
-                yield PolicyFinding(binding.given, warning("unmatched-rule", path, message, hint))
+                problems = [warning("unmatched-rule", path / "resourceRules", message, hint)]
+            yield from (PolicyFinding(binding.given, each) for each in problems)
 
 
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
@@ -541,10 +580,10 @@ def check_policies(
     accounts = [f"{_ACCOUNT}{full_name_of(each).replace('/', ':')}" for _, each in policies.find(_OF_ACCOUNTS, "")]
     checked = set[int]()
     for policy, wrong in _checkable(policies):
-        unused, rules = list(_unused(policy)), enumerate(policy.match.rules)
+        unused = list(_unused(policy))
         ignored = {each.path for each in unused}  # their types do not matter
         problems = [
-            *(each for at, rule in rules for each in unknown_resources(rule, RULES / at, kinds)),
+            *_of_rules(policy.match, Path(("spec", "matchConstraints")), kinds),
             *_unmatched_subresources(policy, kinds),
             *_unchangeable(policy, kinds),
             *_param_kind(policy, policies),
@@ -733,11 +772,12 @@ _NAMED: Final = frozenset({"groups", "image", "name", "namespace", "nodeName", "
 
 
 def _patterns(policy: Policy) -> Iterator[Problem]:
-    """Find names that are compared with patterns; what a loop reads may be a rule with a pattern, such as pods/*."""
+    """Find names that are compared with patterns; what a loop reads may be a rule with * alone, or with pods/*."""
     for stated, call in _calls(policy):
         for side, literal in patterns_in(call):
-            is_name = isinstance(side, Ident) and not re.search(r"[^\w:-]", literal.value.strip("*^$"))
-            if is_name or ((step := step_of(side)) and step[1] in _NAMED):
+            name = literal.value.strip("*^$")
+            is_name = isinstance(side, Ident) and not re.search(r"[^\w:-]", name)
+            if name and (is_name or ((step := step_of(side)) and step[1] in _NAMED)):
                 message, place = AS_TEXT.format(quoted(literal.value)), stated.start + literal.offset
                 yield warning("pattern-as-text", stated.path, message, FOR_PATTERNS, place)
 
