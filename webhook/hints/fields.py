@@ -96,6 +96,8 @@ def hinted(problem: Problem, obj: Any) -> Problem:
     Args:
         problem: The API server's finding.
     """
+    if problem.spelled and problem.spelled[: len(problem.path)] == problem.path:  # in a text, which is the value there
+        return problem
     hint, fix = (
         Advice("fill in the placeholder first, for example with helm template or envsubst")
         if has_placeholder(obj, problem.path)
