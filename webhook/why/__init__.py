@@ -19,6 +19,7 @@ from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, l
 from webhook.escapes import printable
 from webhook.explain.components import cures
 from webhook.findings import GRAVE
+from webhook.grouping import by_key
 from webhook.inventory import MalformedError, has_ended, replicas_of
 from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, allocation_of, devices_of, pods_using
@@ -175,13 +176,9 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         is_reserved = any(allocation_of(each.claim) and each.consumer.has(each.claim) for each in used)
         stage = found[0].stage or (started.NOT_STARTED if is_reserved else "pending")
         found += [*pending.scaling(scene, pod), *started.without_devices(scene, pod, "will run")]
-    if asked is not None:
-        first = found[0]
-        said = first.text if first.names_pod else f"pod {name_of(pod)}: {first.text}"
-        found[0] = first._replace(text=said, about=[first.about, pod])
     made = [each.claim for each in used if not name_of(each.claim).endswith(MADE)]
     around = [*([asked] if asked else []), pod, *scene.owners(pod), *made]
-    return _answer(scene, subject, stage, found, helps=helps, evidence=around)
+    return _answer(scene, subject, stage, found, pod=pod if asked else None, helps=helps, evidence=around)
 
 
 def _of_claim(scene: Scene, claim: JSONObject, subject: str) -> dict[str, Any]:
@@ -217,9 +214,15 @@ def _answer(
     stage: str,
     found: Sequence[Cause],
     *,
+    pod: JSONObject | None = None,
     helps: Sequence[str] = (),
     evidence: Sequence[JSONObject] = (),
 ) -> dict[str, Any]:
+    """Make an answer of causes; the first line names a pod, if it is stated."""
+    found = [first for first, *_ in by_key((each.text, each) for each in found).values()]
+    if pod is not None:
+        said = found[0].text if found[0].names_pod else f"pod {name_of(pod)}: {found[0].text}"
+        found[0] = found[0]._replace(text=said, about=[found[0].about, pod])
     about = dict.fromkeys(refs_of([each.about for each in found]))
     # No name commands a terminal from these lines, and none is too long.
     lines = [printable(" ".join(f"{subject}: {each.text}".split())) for each in found]
@@ -231,7 +234,7 @@ def _answer(
         "isWell": all(each.is_well for each in found),
         "cause": lines[0],
         "objects": [each.as_json() for each in list(about)[:_OBJECTS_MAX]],
-        "others": list(dict.fromkeys(lines[1:])),
+        "others": lines[1:],
         "helps": list(dict.fromkeys(helps)),
         "evidence": list(_evidence(scene, evidence)),
         "kubernetes": str(scene.settings),
