@@ -146,6 +146,7 @@ class TestCompletion:
                 "webhook-fields=",
                 "webhook-names=",
                 "webhook-not-called=",
+                "whole-bytes=",
                 "whole-device=",
                 "wrong-parameters=",
                 "wrong-type=",

@@ -6,7 +6,7 @@ if it can be decoded. Policies are optional.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -179,9 +179,10 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
     from webhook.workloads.projects import claims_in, lost
 
     problems = list(lost(obj))
-    for part in patches_in(obj):
-        undecoded = (each for each in judged(part.manifest) if each.reason in NOT_DECODED)
-        problems += map(part.seen, (each for each in undecoded if not str(each.path[-1]).startswith("$")))  # $patch
+    for versions in patches_in(obj):
+        of_each = [[*map(part.seen, _undecoded(judged(part.manifest)))] for part in versions]
+        least = min(of_each, key=lambda found: (any(each.reason != BAD_REQUEST for each in found), len(found)))
+        problems += least
     for part in claims_in(obj):
         # What a manifest in another object is called may be written beside it, or come from a controller.
         seen = map(part.seen, judged(part.manifest))
@@ -195,6 +196,11 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
             found += _of_job(pods.manifest, judged)
         problems += (pods.seen(problem) for problem in found if problem.path[:1] == ("template",))
     return list(dict.fromkeys(problems))  # several pods may have the same claims
+
+
+def _undecoded(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield what cannot be decoded in a patch, but for directives such as ``$patch``."""
+    return (each for each in problems if each.reason in NOT_DECODED and "$" not in str(each.path))
 
 
 _SPEC: Final = ("template", "spec")

@@ -17,6 +17,7 @@ from webhook.formats.timestamps import go_timestamp, shown_timestamp
 from webhook.problem import (
     IMMUTABLE_FIELD,
     WARNING,
+    Fix,
     Path,
     Problem,
     Verbatim,
@@ -383,6 +384,17 @@ class Object(Struct):
         """Change an update as PrepareForUpdate does, besides keeping unchanged parts."""
         del old, target
         return obj
+
+
+@check(Object, given=["metadata"])
+def namespace_dropped(obj: View) -> Iterator[Problem]:
+    """A cluster-scoped object belongs to no namespace: the API server drops the one that it states.
+
+    Objects of one name that state different namespaces are the same object.
+    """
+    if obj.metadata.namespace and not obj.type.namespaced:
+        message = "dropped: the object is cluster-scoped, and belongs to no namespace"
+        yield Problem(WARNING, "", "Dropped", obj.metadata / "namespace", message, fix=Fix("remove"))
 
 
 class CountedObject(Object):
