@@ -39,17 +39,6 @@ from webhook.schema.fields import Scalar
 from webhook.schema.suggest import suggestion
 
 
-def counterparts(place: FieldPlace, release: Release | None) -> Iterator[tuple[ExplainedKind, FieldPlace | None]]:
-    """Yield the other API versions of a place's kind, with the same place there, None if it is missing.
-
-    Args:
-        release: The release whose versions and fields count; None for all.
-    """
-    for kind in kinds(release):
-        if (kind.group, kind.name) == (place.kind.group, place.kind.name) and kind != place.kind:
-            yield kind, counterpart(place, kind, release)
-
-
 def counterpart(place: FieldPlace, kind: ExplainedKind, release: Release | None) -> FieldPlace | None:
     """Find the place in another version of its kind; None if it has no such field.
 
@@ -154,13 +143,9 @@ def readers(place: FieldPlace, release: Release | None) -> Iterator[tuple[Stated
             yield from ((each, around) for each in rules_at(around, release) if each.name == IMMUTABLE)
         steps = set(place.home[len(around.home) :])
         for stated in declared_at(around, release):
-            if stated.declared and steps <= _fields(stated.declared):
+            rule = stated.declared  # it reads some of these names, at any depth below its struct
+            if rule and steps <= rule.given | rule.members | _names(rule.rule):
                 yield stated, around
-
-
-def _fields(declared: Declared) -> frozenset[str]:
-    """List the fields that a rule reads, at any depth below its struct, among other names."""
-    return declared.given | declared.members | _names(declared.rule)
 
 
 @cache
@@ -303,13 +288,13 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool = Fa
         return "\n".join([*lines, "", "FIELDS:", *_tree(place, release)])
     sections = {
         "DESCRIPTION": [
-            line for doc in dict.fromkeys((field.doc, doc_of(struct) if struct else "")) for line in _wrapped(doc, 4)
+            line for doc in dict.fromkeys((field.doc, doc_of(struct) if struct else "")) for line in _wrapped(doc)
         ],
         "LIMITS": [f"    {limit}" for limit in limits(place, release)],
         "FEATURE GATES": list(_gates(place, release)),
         "OTHER VERSIONS": list(_elsewhere(place, release)),
         "FIELDS": [line for part in children(place, release) for line in _of_part(part, release)],
-        "NOT JUDGED HERE": _wrapped(", ".join(unjudged(place, release)), 4),
+        "NOT JUDGED HERE": _wrapped(", ".join(unjudged(place, release))),
         "RULES": [line for stated, at in _joined(readers(place, release)) for line in _of_reader(stated, at, place)],
     }
     for title, content in islice(sections.items(), _BRIEF if is_brief else None):
@@ -322,7 +307,7 @@ def of_rule(name: str, rule: ExplainedRule, *, is_brief: bool = False) -> str:
     """Describe a rule and, unless it is to be brief, where it applies."""
     lines = [f"RULE:        {name}", f"PAGE:        {page(name)}", "", "DESCRIPTION:"]
     for paragraph in rule.doc.split("\n\n"):
-        lines += _wrapped(paragraph, 4)
+        lines += _wrapped(paragraph)
     stated_at = _joined((stated, place) for place, stated in rule.places)
     places = ((place.kind, f"    {place}{_when(stated.declared, place.kind.served)}") for stated, place in stated_at)
     lines += [] if is_brief else _listed("APPLIES TO", places)
@@ -399,13 +384,13 @@ def _of_part(place: FieldPlace, release: Release | None) -> Iterator[str]:
     dropped = [f"dropped without feature gate {gate} {when}".rstrip() for gate, when in gates_of(place, release)]
     facts = [*limits(place, release), *_window(place.field, place.kind.served), *dropped]
     yield f"  {place.path[-1]}  <{type_name(place.field)}>" + (f"  {', '.join(facts)}" if facts else "")
-    yield from _wrapped(place.field.doc, 4)
+    yield from _wrapped(place.field.doc)
 
 
 def _of_reader(stated: StatedRule, around: FieldPlace, place: FieldPlace) -> Iterator[str]:
     where = f"  at {'.'.join(around.path) or around}" if around != place else ""
     yield f"  {stated.name}{_when(stated.declared, place.kind.served)}{where}"
-    yield from _wrapped(_first_line(stated.doc), 4)
+    yield from _wrapped(_first_line(stated.doc))
 
 
 def _gates(place: FieldPlace, release: Release | None) -> Iterator[str]:
@@ -430,26 +415,21 @@ def _history(gate: str) -> str:
 
 
 def _elsewhere(place: FieldPlace, release: Release | None) -> Iterator[str]:
-    """Describe the place of the same field in other API versions, and the differences."""
-    found = list(counterparts(place, release))
-    width = max((len(kind.version) for kind, _ in found), default=0)
-    for kind, other in found:
-        where = f"  {kind.version:{width}}  {served_in(kind.served):12}"
+    """Describe the place of the same field in other API versions, and the differences of its type and limits."""
+    own = place.kind
+    others = [each for each in kinds(release) if (each.group, each.name) == (own.group, own.name) and each != own]
+    width = max((len(kind.version) for kind in others), default=0)
+    for kind in others:
+        where, other = f"  {kind.version:{width}}  {served_in(kind.served):12}", counterpart(place, kind, release)
         if other is None:
             yield f"{where}  not there"
         elif other.field.inline or place.is_box > other.is_box:
             yield f"{where}  its fields sit on {'.'.join(other.path)} itself"
         else:
-            facts = "".join(f"  {fact}" for fact in _differing(place, other, release))
+            type_, theirs = type_name(other.field), limits(other, release)
+            facts = f"  <{type_}>" if type_ != type_name(place.field) else ""
+            facts += f"  {', '.join(theirs) or 'no limits'}" if theirs != limits(place, release) else ""
             yield f"  {kind.version:{width}}  {span(*other.releases):12}  {'.'.join(other.path) or other}{facts}"
-
-
-def _differing(place: FieldPlace, other: FieldPlace, release: Release | None) -> Iterator[str]:
-    """Describe the differences in another version: the type, the limits."""
-    if type_name(place.field) != (there := type_name(other.field)):
-        yield f"<{there}>"
-    if limits(place, release) != (theirs := limits(other, release)):
-        yield ", ".join(theirs) or "no limits"
 
 
 def _when(rule: Declared | None, served: Served) -> str:
@@ -476,8 +456,8 @@ def _first_line(doc: str) -> str:
     return _unmarked(doc.partition("\n\n")[0].replace("\n", " "))
 
 
-def _wrapped(text: str, indent: int) -> list[str]:
-    space = " " * indent
+def _wrapped(text: str) -> list[str]:
+    space = " " * 4
     return textwrap.wrap(_unmarked(text), _WIDTH, initial_indent=space, subsequent_indent=space, break_on_hyphens=False)
 
 

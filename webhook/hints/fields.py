@@ -239,32 +239,31 @@ def _request(problem: Problem, obj: Any) -> Advice:
 
 
 def _claim(problem: Problem, obj: Any) -> Advice:
-    steps = problem.path
-    lists = [index for index, step in enumerate(steps) if isinstance(step, str) and step.lower().endswith("containers")]
-    spec = value_at(obj, steps[: lists[0]]) if lists else None
-    wanted = text(value_at(obj, steps), "name")
+    written = value_at(obj, problem.path)
+    wanted, below = (written, "") if isinstance(written, str) else (text(written, "name"), "name")
     if not wanted or problem.reason != NOT_FOUND:
         return Advice()
-    if near := nearest(wanted, well_formed(text(each, "name") for each in items(spec, "resourceClaims"))):
-        return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below="name"))
+    around = (value_at(obj, problem.path[:end]) for end in reversed(range(len(problem.path))))
+    spec = next((each for each in around if isinstance(each, dict) and "resourceClaims" in each), None)
+    known = (text(each, "name") for each in items(spec, "resourceClaims"))
+    if near := nearest(wanted, well_formed(each for each in known if each != wanted)):
+        return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below=below))
     return Advice(f"list it in resourceClaims of the pod, too: {wanted}, with the name of its claim or template")
 
 
-def _name_of_attribute(problem: Problem, _obj: Any) -> Advice:
+def _of_identifier(name: str) -> Advice:
     """Suggest the name of an attribute or a capacity without the characters that no identifier has."""
-    stated, slash, own = problem.value.rpartition("/")
+    stated, slash, own = name.rpartition("/")
     respelt = _NOT_IN_IDENTIFIERS.sub("_", own)
-    return Advice(f'did you mean "{stated}{slash}{respelt}"?') if own and respelt != own else Advice()
+    return renamed(f"{stated}{slash}{respelt}") if own and respelt != own else Advice()
 
 
 def _domain(problem: Problem, obj: Any) -> Advice:
     name = value_at(obj, problem.path)
     if not isinstance(name, str) or not name:
         return Advice()
-    stated, slash, own = name.rpartition("/")
-    if slash:
-        respelt = _NOT_IN_IDENTIFIERS.sub("_", own)
-        return renamed(f"{stated}/{respelt}") if own and respelt != own else Advice()
+    if "/" in name:
+        return _of_identifier(name)
     if standard := certain(name, STANDARD_ATTRIBUTES):
         return renamed(f"{STANDARD_DOMAIN}/{standard}")
     if domain := selectors.only_domain(obj):
@@ -300,7 +299,7 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "claim-names": lambda problem, _: _if(problem.reason == REQUIRED, "add a name, by which containers use the claim"),
     "cel-selector": selectors.hint_of,
     "attribute-of-a-domain": _domain,
-    "qualified-name": _name_of_attribute,
+    "qualified-name": lambda problem, _: Advice(_of_identifier(problem.value).hint),  # no fix writes keys
     "one-source": lambda *_: Advice(
         "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
     ),

@@ -31,9 +31,11 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     for path, name, consequence in _classes_named(claim, context):
         if name and context.inventory.find("DeviceClass", name) is None and not context.is_installed(name):
             message = context.missing(f'DeviceClass "{name}"', consequence=consequence)
-            advice = Advice(context.how_to_get(name))
-            if not advice.hint:
-                known = [each for _, each in context.inventory.names("DeviceClass")]
+            known = [each for _, each in context.inventory.names("DeviceClass")]
+            if driver := context.driver_of_class(name):
+                how = "install the driver, with the part of its chart for these devices"
+                advice = Advice(f"driver {driver} brings this class: {how}")
+            else:
                 advice = context.or_in_cluster(in_place(name, known, "device classes", "deviceClassName"))
             yield finding(path, message, advice if claim["kind"] in CLAIMS else advice.hint)
 
@@ -270,7 +272,7 @@ def _names(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, str]]:
 
 def _intended(name: str, context: Context) -> str:
     """Return the name of a driver, or a name in the domain of one, that a mistyped name stands for."""
-    known, own = built_in(), {*context.profiled, *context.noted_drivers}
+    known, own = built_in(), context.own_drivers
     if name in known or name in own:
         return ""
     if meant := mistyped(name, own, _SHORTEST) or mistyped(name, known):

@@ -629,8 +629,9 @@ def misspelt_domain(selector: Selector, context: Context) -> Iterator[Problem]:
         of_class = set() if known and profile.is_example else {profile.driver}
     if of_class:  # what contradicts the class is itself misspelt, unless a driver has this name
         known = of_class.union(filter(context.knows_driver, known))
+    profiles = [*filter(None, map(context.profile, known))]
     for read in {(read.holder, read.domain): read for read in reads_of(selector.parts)}.values():
-        if read.domain in known or any(context.publishes_in(driver, read.domain) for driver in known):
+        if read.domain in known or any(each.has_domain(read.domain) for each in profiles):
             continue
         if near := nearest(read.domain, known):
             is_of_vendor = near.endswith(f".{read.domain}")  # which unknown drivers may publish attributes in

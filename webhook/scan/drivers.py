@@ -22,7 +22,7 @@ from webhook.objects import JSONObject, items, mapping, name_of, number, placed,
 from webhook.problem import NOTE
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, rule
-from webhook.scan.stored import Stored, once
+from webhook.scan.stored import Stored, once, template_of
 from webhook.simulation.workloads import is_for
 
 _WORD: Final = re.compile(r"[a-z0-9]+")
@@ -62,7 +62,7 @@ def absences(cluster: Stored) -> Sequence[tuple[Plugin, Mapping[str, str]]]:
     """Return the nodes on which drivers do not run, and what is wrong there; nothing if pods are not known."""
     found = []
     for each in plugins(cluster) if cluster.inventory.knows("Pod") else ():
-        spec, absent = mapping(each.workload, "spec", "template", "spec"), dict[str, str]()
+        spec, absent = template_of(each.workload), dict[str, str]()
         for node in filter(is_ready, cluster.all("Node")):
             pod, is_old = each.pods.get(name_of(node)), cluster.is_older(text(node, *_MADE), _STARTING)
             if pod is None:
@@ -127,8 +127,7 @@ def unpublished(cluster: Stored) -> Sequence[tuple[Plugin, str, Sequence[str]]]:
             for each in sorted(plugin.pods.keys() - absent.keys())
             if not trouble_of(plugin.pods[each]) and _is_settled(plugin.pods[each], cluster)
         )
-        nodes = {each: cluster.inventory.find("Node", each) for each in settled}
-        ready = [name for name, node in nodes.items() if node and is_ready(node)]
+        ready = [each for each in settled if (node := cluster.inventory.find("Node", each)) and is_ready(node)]
         for driver in plugin.drivers:
             served = cluster.devices_on.get(driver, set())
             missing = [] if "" in served else [each for each in ready if each not in served]
@@ -144,7 +143,7 @@ def _is_settled(pod: JSONObject, cluster: Stored) -> bool:
 
 def _is_choosy(workload: JSONObject) -> bool:
     """Tell whether a DaemonSet selects nodes by a label that they must have."""
-    spec = mapping(workload, "spec", "template", "spec")
+    spec = template_of(workload)
     terms = items(spec, *REQUIRED, "nodeSelectorTerms")
     every = (each for term in terms for each in items(term, "matchExpressions"))
     wanted = [text(each, "key") for each in every if text(each, "operator") not in {"NotIn", "DoesNotExist"}]
@@ -324,11 +323,9 @@ def devices_stranded(cluster: Stored) -> Iterator[Found]:
     fleet = cluster.context.fleet
     if fleet is None or not cluster.all("DeviceClass"):
         return
-    selected: set[int] = set()
-    for each in cluster.all("DeviceClass"):
-        result = fleet.sorted_out(items(each, "spec", "selectors"), ())
-        for group in (*result.taken, *(group for group, _ in result.failing)):
-            selected.update(content.index for content in group.contents)
+    results = [fleet.sorted_out(items(each, "spec", "selectors"), ()) for each in cluster.all("DeviceClass")]
+    groups = (group for each in results for group in (*each.taken, *(group for group, _ in each.failing)))
+    selected = {content.index for group in groups for content in group.contents}
     every = (device for slices in cluster.catalog.current.values() for each in slices for device in each.devices)
     left = (device for device in every if device.content.index not in selected)
     alike = by_key(((each.slice.driver, model_of(each.content)), each) for each in left)

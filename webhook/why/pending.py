@@ -149,13 +149,10 @@ class Lacks:
         made = [] if unmet or not self._groups else [self._together()._replace(sort="constraints")]
         for alternatives in sorted(unmet, key=lambda several: min(steps[id(each)] for each in several)):
             found = [self._of_request(each) for each in alternatives]
-            first, name = found[0], alternatives[0].name.partition("/")[0]
+            first, names = found[0], [each.name.partition("/") for each in alternatives]
             if len(found) > 1:
-                said = "; ".join(
-                    f"{asked.name.partition('/')[2]}: {each.text}"
-                    for asked, each in zip(alternatives, found, strict=True)
-                )
-                said = f"none of the alternatives (firstAvailable) of request {name} can be met: {said}"
+                said = "; ".join(f"{name}: {each.text}" for (_, _, name), each in zip(names, found, strict=True))
+                said = f"none of the alternatives (firstAvailable) of request {names[0][0]} can be met: {said}"
                 first = Cause(said, [each.about for each in found], sort=first.sort)
             made.append(first)
         if any(request["heldBy"] for each in self._asked.values() for _, request in each.groups):
@@ -541,13 +538,11 @@ class _Pending:
 
     def _not_simulated(self) -> Iterator[Cause]:
         """Say what else keeps the pod from all nodes before the scheduler looks at devices."""
-        volumes, words = list(sorted_as("volume", self._of_volumes())), _words(self._said())
-        yield from volumes
-        if (
-            not volumes
-            and _NO_DEVICES not in words
-            and any(each in words for each in ("volume", "topology spread constraints", "affinity rules"))
-        ):
+        if volumes := list(sorted_as("volume", self._of_volumes())):
+            yield from volumes
+            return
+        words, others = _words(self._said()), ("volume", "topology spread constraints", "affinity rules")
+        if _NO_DEVICES not in words and any(each in words for each in others):
             what, about = self._of_other_pods(words)
             yield Cause(f"{what or 'the scheduler finds no node'}: {words}", [about, self.pod])
 
@@ -559,9 +554,9 @@ class _Pending:
             pairs = [(each, self.pod) if is_theirs else (self.pod, each) for each in running]
             found = [other if one is self.pod else one for one, other in pairs if _avoids(one, other)]
             who = listed(f"pod {name_of(each)} on {text(each, 'spec', 'nodeName')}" for each in found)
-            what = f"is kept away by the required anti-affinity of {who}" if is_theirs else ""
-            what = what or f"its required pod anti-affinity keeps it from {who}"
-            return (what, found[:NAMED_MAX]) if found else ("", None)
+            theirs = f"is kept away by the required anti-affinity of {who}"
+            own = f"its required pod anti-affinity keeps it from {who}"
+            return (theirs if is_theirs else own, found[:NAMED_MAX]) if found else ("", None)
         terms = items(affinity, "podAffinity", REQUIRED[-1]) if "pod affinity rules" in words else []
         if keys := sorted({text(each, "topologyKey") for each in terms}):
             return f"its required pod affinity ({' and '.join(keys)}) finds no pod to be with", None
@@ -629,14 +624,10 @@ class _Pending:
         else:
             alone = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
             groups = rejections.Explainer(self.scene.cluster).groups(alone, round_)
-            steps = [
-                min((each.closeness for each in rejections.unmet(group.requests).values()), default=_TOGETHER)
-                for group in groups
-            ]
-            names = [
-                name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group.nodes
-            ]
-            nodes = [self.scene.cluster.index[each] for each in names]
+            unmet = (rejections.unmet(each.requests).values() for each in groups)
+            steps = [min((each.closeness for each in several), default=_TOGETHER) for several in unmet]
+            nearest = (group for group, step in zip(groups, steps, strict=True) if step == max(steps))
+            nodes = [self.scene.cluster.index[name] for group in nearest for name in group.nodes]
             closest = [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
             is_pinned = any(each.unavailable for each in by_devices.values())
             there = [self.scene.cluster.names[each] for each in alone] if is_pinned else []
@@ -689,9 +680,8 @@ class _Pending:
             return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", [written])
         asked = either([each.name for each in requests_of(claim) if each.own])
         which = f"DeviceClass {of_class}, used by {who}," if of_class else f"{who}, request {asked}"
-        hint = next(
-            (each for rule in ("not-published", "attribute-not-of-driver") for each in self.scene.rule(rule, claim)), ""
-        )
+        rules = ("not-published", "attribute-not-of-driver")
+        hint = next((each for rule in rules for each in self.scene.rule(rule, claim)), "")
         return Cause(
             f"the selector of {which} reads attribute {missing}, which a device does not have"
             f"{hint and f' ({brief(hint)})'}: that error ends the search on all nodes ({brief(words)})",
@@ -707,6 +697,8 @@ class _Pending:
             has_devices: Whether devices for the pod are free there.
         """
         needs, alike = round_.needs, dict[Hashable, tuple[list[NodeVerdict], list[NodeState]]]()
+        provides = self.scene.cluster.extended.provides
+        wants_devices = bool(needs.claims) or any(map(provides, needs.demand.requests))
         for node in suiting:
             # What a taint hides comes first: it stays when the taint goes.
             state, refusals = self.scene.cluster.nodes[node], [*round_.refusals(node)][::-1]
@@ -714,24 +706,18 @@ class _Pending:
             alike.setdefault(tuple(key), (refusals, []))[1].append(state)
         alike.pop((), None)
         for refusals, states in sorted(alike.values(), key=lambda each: -len(each[1])):
-            which = ""
-            if has_devices and self._wants_devices(needs):
-                is_all = len(states) == len(suiting)
+            names, which = shortened([each.name for each in states]), ""
+            nodes = [Ref("Node", each.name) for each in states[:NAMED_MAX]]
+            said, about = zip(*(self._refusal(each, states, needs) for each in refusals), strict=True)
+            what = ", and ".join(said)
+            if any(map(allocation_of, needs.claims)):
+                yield self._pinned(needs, names, Cause(f"{names} {what}", [nodes, *about]))
+                continue
+            if has_devices and wants_devices:
                 only = f", the only node{'s' * (len(states) > 1)} with free devices for it,"
-                which = only if is_all else " (with free devices for it)"
-            yield self._of_group(refusals, states, needs, which)
-
-    def _of_group(
-        self, refusals: Sequence[NodeVerdict], states: Sequence[NodeState], needs: Needs, which: str
-    ) -> Cause:
-        names = shortened([each.name for each in states])
-        nodes = [Ref("Node", each.name) for each in states[:NAMED_MAX]]
-        said, about = zip(*(self._refusal(each, states, needs) for each in refusals), strict=True)
-        what = ", and ".join(said)
-        if any(map(allocation_of, needs.claims)):
-            return self._pinned(needs, names, Cause(f"{names} {what}", [nodes, *about]))
-        is_unselected = refusals[0].plugin == AFFINITY
-        return Cause(f"{names}{which} {what}", [*about, nodes] if is_unselected else [nodes, *about])
+                which = only if len(states) == len(suiting) else " (with free devices for it)"
+            is_unselected = refusals[0].plugin == AFFINITY
+            yield Cause(f"{names}{which} {what}", [*about, nodes] if is_unselected else [nodes, *about])
 
     def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
@@ -740,9 +726,6 @@ class _Pending:
         helps = (_NOT_SHARED,) if others and self._source(claim).kind == "ResourceClaim" else ()
         said = f"{ref_of(claim)} is allocated on {names}, and {cause.text}"
         return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))
-
-    def _wants_devices(self, needs: Needs) -> bool:
-        return bool(needs.claims) or any(map(self.scene.cluster.extended.provides, needs.demand.requests))
 
     def _refusal(self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs) -> tuple[str, About]:
         """Say why nodes refuse the pod, their devices aside, and what that is about."""
@@ -779,9 +762,8 @@ class _Pending:
 
     def _unexpected(self, node: str) -> Cause:
         """Say what the scheduler says of a pod for which there is room, as far as the simulation can tell."""
-        nominated = text(self.pod, "status", "nominatedNodeName")
         words = self._said()
-        if nominated:
+        if nominated := text(self.pod, "status", "nominatedNodeName"):
             said = f"waits on {nominated} until the pods that it preempts there have ended"
             return Cause(said, [Ref("Node", nominated), self.pod])
         if (name := other_scheduler(self.pod)) and not words:
@@ -834,9 +816,8 @@ def _avoids(pod: JSONObject, other: JSONObject) -> bool:
         labels, spaces = mapping(term, "labelSelector", "matchLabels").items(), texts(term, "namespaces")
         wanted = [{"key": key, "operator": "In", "values": [value]} for key, value in labels]
         wanted += items(term, "labelSelector", "matchExpressions")
-        if namespace_of(other) not in (spaces or [namespace_of(pod)]) or not isinstance(
-            term.get("labelSelector"), dict
-        ):
+        has_selector = isinstance(term.get("labelSelector"), dict)
+        if not has_selector or namespace_of(other) not in (spaces or [namespace_of(pod)]):
             continue
         # An empty selector selects all pods, while an empty term of a node selector selects no node.
         if not wanted or term_selects({"matchExpressions": wanted}, "", mapping(other, "metadata", "labels")):
