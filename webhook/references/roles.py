@@ -193,7 +193,7 @@ def refused_binding(binding: JSONObject, context: Context) -> Iterator[Problem]:
 
     A ServiceAccount has a namespace, which only a RoleBinding may leave out for its own, and no API group.
     """
-    kinds = ("Role", "ClusterRole") if binding["kind"] == "RoleBinding" else ("ClusterRole",)
+    kinds = ROLES[::-1] if binding["kind"] == "RoleBinding" else ROLES[:1]
     yield from _referred(mapping(binding, "roleRef"), Path(("roleRef",)), dict.fromkeys(kinds, _RBAC), context)
     for steps, each in placed(binding, "subjects"):
         path, name = Path(steps), text(each, "name")
