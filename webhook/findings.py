@@ -179,13 +179,6 @@ def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding
     return finding._replace(rendered=True, template=document.template) if document.file.rendered else finding
 
 
-_REPEATED: Final = (
-    "kubectl apply -k and kustomize refuse it, kubectl apply -f silently takes the last one, and the API server refuses"
-    " it in YAML that is sent with fieldValidation=Strict"
-)
-"""The treatment of a key that is given twice."""
-
-
 def code_of(findings: Iterable[Finding]) -> int:
     """Return the exit code for findings: that of the gravest error, 0 without errors."""
     errors = [finding for finding in findings if finding.problem.level == ERROR]
@@ -198,7 +191,11 @@ def code_of(findings: Iterable[Finding]) -> int:
 
 def unread(what: Unreadable) -> Finding:
     """Turn an unreadable file or document into a finding; its line is 0 for a whole file."""
-    hint = f"{what.hint}; {_REPEATED}" if what.is_repeated else what.hint
+    then = (
+        "; kubectl apply -k and kustomize refuse it, kubectl apply -f silently takes the last one, and the API server "
+        "refuses it in YAML that is sent with fieldValidation=Strict"
+    )
+    hint = f"{what.hint}{then}" if what.is_repeated else what.hint
     problem = Problem(ERROR, UNREADABLE, BAD_REQUEST, Path(), what.message, hint, fix=what.fix)
     return Finding(problem, what.source, what.line, what.column, what.excerpt)
 

@@ -434,10 +434,8 @@ def _rules(kubernetes: str | None) -> dict[str, ExplainedRule]:
 @cache
 def _texts_of_rules() -> dict[str, list[list[str]]]:
     """Return the words of what each rule says: the messages of its example, and the texts in its code."""
-    said, packages = (
-        defaultdict[str, list[list[str]]](list),
-        ("webhook.api.", "webhook.references.", "webhook.formats."),
-    )
+    packages = ("webhook.api.", "webhook.references.", "webhook.formats.")
+    said: dict[str, list[list[str]]] = defaultdict(list)
     for name, rule in _rules(None).items():
         shown, of_objects = example(name), every_rule().get(name)
         for of, message in shown.messages() if shown else ():

@@ -233,7 +233,6 @@ def example(rule: str) -> Example | None:
 
 
 _WIDTH = 100
-_DESCRIBED = "`draguard explain NAME` describes a rule, a kind, a field such as Pod.spec, or a feature gate."
 
 _OPERATIONS = {CREATE: "create", UPDATE: "update", UPDATE_STATUS: "update of the status"}
 
@@ -248,7 +247,8 @@ def overview(among: Iterable[ExplainedKind], known: Mapping[str, ExplainedRule])
             f"    {kind.name:{width}}  {served_in(kind.served):12}  {_first_line(doc_of(kind.served.type))}"
             for kind in members
         ]
-    return "\n".join([*lines, "", list_of_rules(known), "", _DESCRIBED])
+    end = "`draguard explain NAME` describes a rule, a kind, a field such as Pod.spec, or a feature gate."
+    return "\n".join([*lines, "", list_of_rules(known), "", end])
 
 
 def list_of_rules(known: Mapping[str, ExplainedRule]) -> str:

@@ -322,13 +322,8 @@ def _without(claim: JSONObject, context: Context) -> Iterator[tuple[JSONObject, 
             del value_at(less, here)["capacity"]
             yield less, (*here, "capacity"), _lack(request, context)
         value_at(tolerant, here)["tolerations"] = [{"operator": "Exists"}]
-    yield tolerant, ("requests",), _TAINTED
-
-
-_TAINTED: Final = (
-    "with all taints tolerated, a node has the devices: tolerate the taints, or wait until they are removed: they are "
-    "set in ResourceSlices and DeviceTaintRules"
-)
+    hint = "with all taints tolerated, a node has the devices: tolerate the taints, or wait until they are removed"
+    yield tolerant, ("requests",), f"{hint}: they are set in ResourceSlices and DeviceTaintRules"
 
 
 def _lack(request: ClaimRequest, context: Context) -> str:

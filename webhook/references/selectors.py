@@ -518,7 +518,7 @@ def impossible_read(parts: Parts, context: Context) -> Iterator[Problem]:
         read = read_of(node.operand) if isinstance(node, Select) else None
         if read and isinstance(node, Select):
             message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
-            if node.field in _OF_VERSIONS and read.holder == "attributes":
+            if node.field in {"major", "minor", "patch"} and read.holder == "attributes":
                 hint = f"the parts of a version are methods: .{node.field}()"
                 yield finding((), message, hint, "Impossible", node.offset)
             elif node.field in WRITTEN_TYPES and not own:
@@ -546,9 +546,6 @@ def _in_value(node: Expression, parts: Parts) -> Problem | None:
     message = f'the attribute "{read.domain}/{read.name}" is one value, and `in` takes a list'
     hint = f"compare the whole value, as in {written} == {item}, or a part of a string: {written}.contains({item})"
     return finding((), message, hint, "Impossible", read.offset)
-
-
-_OF_VERSIONS: Final = frozenset({"major", "minor", "patch"})
 
 
 def _without_domain(read: Read) -> Problem:

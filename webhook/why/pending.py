@@ -20,17 +20,7 @@ from webhook.inventory.claims import Blocked, allocation_of, claims_named, reque
 from webhook.inventory.plugins import home_of, is_ready
 from webhook.inventory.podgroups import group_of, least_of, members, not_ready
 from webhook.inventory.resources import as_in_pods, is_extended, requests
-from webhook.objects import (
-    JSONObject,
-    condition_of,
-    full_name_of,
-    items,
-    mapping,
-    name_of,
-    namespace_of,
-    text,
-    texts,
-)
+from webhook.objects import JSONObject, condition_of, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.records import NamedTuple
 from webhook.scan.claims import fault_of, is_gone
 from webhook.scan.drivers import drivers_of_class
@@ -235,7 +225,7 @@ class Lacks:
         """Return the devices that have one of some taints."""
         slices = self._scene.cluster.allocator.catalog.slices
         devices = (device for each in slices for device in each.devices)
-        return [str(each) for each in devices if any(one in taints for one in each.content.taints)]
+        return [str(each) for each in devices if not {*taints}.isdisjoint(each.content.taints)]
 
     def _evicted(self) -> str:
         """Return the pod of the same workload that a device's taint has evicted; empty if there was none."""
@@ -365,11 +355,9 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
     results = (AllocatedDevice(claim, each) for claim in placement.claims for each in results_of(claim))
     if placement.node is not None and not any(is_gone(each, scene) for each in results):
         back = "its allocation has to be taken back first"
-        gone = [each._replace(text=f"{each.text}; {back}", helps=(_TAKEN_BACK,)) for each in gone]
+        wait = "wait: the scheduler takes the allocation back, and tries again; if it does not, see its log"
+        gone = [each._replace(text=f"{each.text}; {back}", helps=(wait,)) for each in gone]
     return found._replace(causes=[*gone, *found.causes])
-
-
-_TAKEN_BACK: Final = "wait: the scheduler takes the allocation back, and tries again; if it does not, see its log"
 
 
 def helps(scene: Scene, found: Explained) -> tuple[str, ...]:
@@ -488,11 +476,10 @@ class _Pending:
     # -- before any node
 
     def _full(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
-        for claim in used:
-            if binding.used_up([claim]):
-                most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
-                helps = ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",)
-                yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], helps)
+        most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
+        help_ = "use a further claim, or one claim for each pod (a ResourceClaimTemplate)"
+        for claim in (each for each in used if binding.used_up([each])):
+            yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], (help_,))
 
     def _missing_classes(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         known = {name for _, name in self.scene.inventory.names("DeviceClass")}
@@ -710,7 +697,8 @@ class _Pending:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
         claim = next(filter(allocation_of, needs.claims))
         others = {*rejections.holder(self.scene.cluster, full_name_of(claim), 0)["pods"]} - {name_of(self.pod)}
-        helps = (_NOT_SHARED,) if others and self._source(claim).kind == "ResourceClaim" else ()
+        apart = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
+        helps = (apart,) if others and self._source(claim).kind == "ResourceClaim" else ()
         said = f"{ref_of(claim)} is allocated on {names}, and {cause.text}"
         return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))
 
@@ -787,9 +775,6 @@ class _Pending:
             [about, self.scene.mentioned(words, namespace_of(self.pod)), self.pod, Ref("Node", node)],
             (*unseen, "the scheduler tries again after changes in the cluster, and after five minutes in any case"),
         )
-
-
-_NOT_SHARED: Final = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
 
 
 def _words(said: str) -> str:
