@@ -231,17 +231,6 @@ _ROOT: Final = Path()
 _LONGEST = 300
 
 
-def failed(error: Exception, document: Document, path: Path = _ROOT) -> Finding:
-    """Report that draguard itself failed on an object, so that the report has all others.
-
-    Args:
-        document: The document of the object.
-        path: The part of the object on which it failed.
-    """
-    hint = "please report it, with the object; this says nothing about other objects"
-    return found(Problem(ERROR, INTERNAL, "InternalError", path, own_failure(error), hint), document)
-
-
 def by_place(findings: Iterable[Finding], files: Iterable[str]) -> list[Finding]:
     """Sort findings by file, line and column.
 
@@ -282,4 +271,5 @@ def guarded(document: Document, findings: list[Finding], path: Path = _ROOT) -> 
     except GRAVE:
         raise
     except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
-        findings.append(failed(error, document, path))
+        hint = "please report it, with the object; this says nothing about other objects"
+        findings.append(found(Problem(ERROR, INTERNAL, "InternalError", path, own_failure(error), hint), document))
