@@ -235,14 +235,15 @@ def _request(problem: Problem, obj: Any) -> Advice:
 
 
 def _claim(problem: Problem, obj: Any) -> Advice:
-    steps = problem.path
-    lists = [index for index, step in enumerate(steps) if isinstance(step, str) and step.lower().endswith("containers")]
-    spec = value_at(obj, steps[: lists[0]]) if lists else None
-    wanted = text(value_at(obj, steps), "name")
+    written = value_at(obj, problem.path)
+    wanted, below = (written, "") if isinstance(written, str) else (text(written, "name"), "name")
     if not wanted or problem.reason != NOT_FOUND:
         return Advice()
-    if near := nearest(wanted, well_formed(text(each, "name") for each in items(spec, "resourceClaims"))):
-        return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below="name"))
+    around = (value_at(obj, problem.path[:end]) for end in reversed(range(len(problem.path))))
+    spec = next((each for each in around if isinstance(each, dict) and "resourceClaims" in each), None)
+    known = (text(each, "name") for each in items(spec, "resourceClaims"))
+    if near := nearest(wanted, well_formed(each for each in known if each != wanted)):
+        return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below=below))
     return Advice(f"list it in resourceClaims of the pod, too: {wanted}, with the name of its claim or template")
 
 

@@ -21,6 +21,7 @@ from webhook.inventory.claims import POD, ClaimRequest, Consumer, Use, allocatio
 from webhook.inventory.resources import path_of, requests
 from webhook.objects import JSONObject, free_of_nulls, items, mapping, namespace_of, text
 from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
+from webhook.references.claims import contradicting_constraints
 from webhook.references.rules import (
     SELECTING,
     Context,
@@ -280,7 +281,7 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     Each request alone could be met, but not all of them at once, or not with the constraints, the capacity or the
     taints of the devices. The scheduler's allocation is tried for every node, as if no device were in use.
     """
-    if allocation_of(claim):
+    if allocation_of(claim) or any(contradicting_constraints(claim, context)):
         return
     path = devices_path(claim)
     devices = mapping(claim, *path)

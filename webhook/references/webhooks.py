@@ -34,7 +34,7 @@ def webhook_not_called(configuration: JSONObject, context: Context) -> Iterator[
             stated = rule_of({**lists, "scope": text(each, "scope")})
             if DRA in stated.groups or (stated.groups and any(name in served for name, _ in stated.resources)):
                 for problem in unknown_resources(stated, Path((*path, *place)), kinds):
-                    if problem.rule == "unknown-resource":
+                    if problem.rule != "unserved-version":  # it has more to say about versions
                         yield finding(problem.path, problem.message, problem.hint, "NotCalled")
         rules = [each for each in every if DRA in texts(each[1], "apiGroups")]
         for resource, on in served.items() if rules else ():

@@ -21,7 +21,9 @@ from webhook.inventory.plugins import home_of, is_ready
 from webhook.inventory.podgroups import group_of, least_of, members, not_ready
 from webhook.inventory.resources import as_in_pods, is_extended, requests
 from webhook.objects import JSONObject, condition_of, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.problem import Remark
 from webhook.records import NamedTuple
+from webhook.references.lookup import every_rule
 from webhook.scan.claims import fault_of, is_gone
 from webhook.scan.drivers import drivers_of_class
 from webhook.scan.stored import AllocatedDevice
@@ -133,9 +135,8 @@ class Lacks:
         """Yield a cause for each request that no node can meet; if there is none, why all are not met together."""
         nowhere = rejections.nowhere(self._groups)
         unmet = by_key((rejections.whole(key), self._asked[key]) for key in nowhere).values()
-        if not unmet and self._groups:
-            yield self._together()._replace(sort="constraints")
         steps = {id(each): rejections.closest(each.groups)[0].step for several in unmet for each in several}
+        made = [] if unmet or not self._groups else [self._together()._replace(sort="constraints")]
         for alternatives in sorted(unmet, key=lambda several: min(steps[id(each)] for each in several)):
             found = [self._of_request(each) for each in alternatives]
             first, names = found[0], [each.name.partition("/") for each in alternatives]
@@ -143,10 +144,21 @@ class Lacks:
                 said = "; ".join(f"{name}: {each.text}" for (_, _, name), each in zip(names, found, strict=True))
                 said = f"none of the alternatives (firstAvailable) of request {names[0][0]} can be met: {said}"
                 first = Cause(said, [each.about for each in found], sort=first.sort)
-            yield first
+            made.append(first)
+        if any(request["heldBy"] for each in self._asked.values() for _, request in each.groups):
+            yield from self._never()
+        yield from made
         classes = dict.fromkeys(each.device_class for several in unmet for each in several if steps[id(each)])
         for driver in dict.fromkeys(each for name in classes for each in drivers_of_class(self._scene, name)):
             yield from drivers.down(self._scene, driver)
+
+    def _never(self) -> Iterator[Cause]:
+        """Say which claims no node could allocate even if nothing used its devices."""
+        for claim in self._needs.claims:
+            written = self._sources.get(name_of(claim))
+            for each in every_rule()["never-allocated"].check(claim, self._scene.context):
+                helps = () if isinstance(each.hint, Remark) else (each.hint,)
+                yield Cause(f"{written} is never allocated: {each.message}", [written], helps, sort="no-device")
 
     def _of_request(self, asked: _Asked) -> Cause:
         """Say which step leaves too few devices for a request, and why."""
@@ -257,25 +269,26 @@ class Lacks:
             return self._apart(meeting, about)
         details = next((brief(each) for group in full for each in group.details), "each could be met alone")
         attributes = (
-            (self._sources.get(name_of(claim)) or ref_of(claim), text(each, field))
+            (self._sources.get(name_of(claim)) or ref_of(claim), which, text(each, field))
             for claim in self._needs.claims
             for each in items(claim, "spec", "devices", "constraints")
-            for field in ("matchAttribute", "distinctAttribute")
+            for field, which in (("matchAttribute", "the same"), ("distinctAttribute", "different"))
             if text(each, field)
         )
         devices, constraint = self._contested(full[0]), next(attributes, None)
         if constraint and not devices:
-            written, attribute = constraint
+            written, which, attribute = constraint
             return Cause(
-                f"{written.kind} {written.name} wants its requests {' and '.join(key[1] for key in self._whole)} at "
-                f"one {attribute} (a constraint), and no node has such devices together: {details}",
+                f"{written.kind} {written.name} wants devices with {which} {attribute} (a constraint) for its requests "
+                f"{' and '.join(key[1] for key in self._whole)}, and no node has such devices together: {details}",
                 [written, about, Ref("Attribute", attribute)],
             )
         entries = ((text(entry, "name"), self._sources.get(name)) for entry, name in sources_of(self._pod))
-        who = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in entries if ref) or "its requests"
-        need = f"both need device {devices[0]}: they " if len(devices) == 1 else ""
+        whose = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in entries if ref) or "the pod"
+        need = f"need the same device {devices[0]}: they " if len(devices) == 1 else ""
         names = [Ref("Device", each.rpartition("/")[2]) for each in devices[:NAMED_MAX]]
-        return Cause(f"{who} {need}cannot be met together on one node: {details}", [about, names])
+        said = f"the requests of {whose} {need}cannot be met together on one node: {details}"
+        return Cause(said, [about, names])
 
     def _apart(self, meeting: Mapping[RequestKey, Sequence[NodeGroup]], about: About) -> Cause:
         """Say that the devices for different requests are on different nodes."""

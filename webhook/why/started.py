@@ -124,8 +124,10 @@ def _disruption(pod: JSONObject) -> JSONObject | None:
 
 
 def _terminating(scene: Scene, pod: JSONObject) -> Cause:
-    target, down = _disruption(pod), _node_down(scene, pod)
-    helps = (_NOT_BACK.format(text(pod, "spec", "nodeName")),) if down else ()
+    target, down, home = _disruption(pod), _node_down(scene, pod), text(pod, "spec", "nodeName")
+    helps = down.helps if down else ()
+    if down and scene.inventory.find("Node", home):
+        helps = (_NOT_BACK.format(home),)
     if target is not None:
         found = _disrupted(scene, pod, target)
         held = list(dict.fromkeys(full_name_of(each.claim) for each in results(scene, pod)))
@@ -150,6 +152,7 @@ _NOT_BACK: Final = (
     "if {0} does not come back, delete it, or taint it with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute: "
     "its pods are removed then, and their claims released"
 )
+_ORPHANED: Final = "kube-controller-manager deletes pods without a node, and releases their claims; if not, see its log"
 _OVERDUE: Final = 120
 """The seconds for which a pod may outlast its grace period."""
 
@@ -171,10 +174,13 @@ def _unreleased(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 
 def _node_down(scene: Scene, pod: JSONObject) -> Cause | None:
-    """Say that the node of a pod is not ready; None if it is, or is not known."""
-    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
-    found = drivers.not_ready(node) if node else None
-    return found and found._replace(text=f"its node {name_of(node)} {found.text}")
+    """Say that the node of a pod is not ready, or is gone; None if it is ready, or no nodes are known."""
+    name = text(pod, "spec", "nodeName")
+    if node := scene.inventory.find("Node", name):
+        found = drivers.not_ready(node)
+        return found and found._replace(text=f"its node {name} {found.text}")
+    is_gone = name and scene.inventory.knows("Node")
+    return Cause(f"its node {name} does not exist", [Ref("Node", name), pod], (_ORPHANED,)) if is_gone else None
 
 
 def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
@@ -356,12 +362,10 @@ def _tainted(scene: Scene, pod: JSONObject, *effects: str) -> Iterator[Cause]:
 
 def _not_started(scene: Scene, pod: JSONObject, node: JSONObject | None) -> Iterator[Cause]:
     yield from _unreserved(scene, pod)
-    if node is None and scene.inventory.knows("Node"):
-        name = text(pod, "spec", "nodeName")
-        yield Cause(f"its node {name} does not exist", [Ref("Node", name), pod])
-        return
     if down := _node_down(scene, pod):
         yield down._replace(text=f"{down.text}, so that kubelet does not start it")
+        if node is None:
+            return
     if unprepared := scene.events(pod, PREPARE):
         yield from _of_drivers(scene, pod, node, unprepared[0])
     yield from gone(scene, pod)
