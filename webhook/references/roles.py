@@ -227,9 +227,8 @@ def role_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
         return
     message = context.missing(f"{wanted} {quoted(name)}", consequence="the binding has no effect")
     for kind, space in spaces.items():
-        near = (
-            name if kind != wanted else nearest(name, [one for at, one in context.inventory.names(kind) if at == space])
-        )
+        known = [one for at, one in context.inventory.names(kind) if at == space]
+        near = nearest(name, known) if kind == wanted else name
         role = context.inventory.find(kind, near, space)
         if any(DRA in texts(each, "apiGroups") for each in items(role, "rules")):
             field, meant = ("name", near) if kind == wanted else ("kind", kind)
