@@ -266,9 +266,9 @@ def _claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
             continue
         if is_held(each):
             yield ManifestIn(released(obj, each), {(): steps}, is_known=False)
-        elif data := mapping(each, "data"):  # what Kyverno generates
-            about = {name: each[name] for name in ("apiVersion", "kind") if name in each}
-            yield ManifestIn({**data, **about}, {(): (*steps, "data")}, is_known=False)
+        elif "kind" in each and (data := mapping(each, "data")):  # what Kyverno generates
+            made = {**data, "apiVersion": each["apiVersion"], "kind": each["kind"]}
+            yield ManifestIn(made, {(): (*steps, "data")}, is_known=False)
     yield from _created(obj) if group_of(obj) == _NIM else ()
     for steps, each in placed(obj, *_TEMPLATE, "resourceClaimTemplates") if group_of(obj) == "grove.io" else ():
         template = _template(obj, each.get("name"), each.get("templateSpec"))
