@@ -32,6 +32,8 @@ class DeviceTaintSelector(Struct):
 class DeviceTaintRuleSpec(Struct):
     """The taint, and the devices that get it."""
 
+    instead: ClassVar = {"selector": "deviceSelector"}
+
     deviceSelector = Nested(
         DeviceTaintSelector,
         "The devices that get the taint: all if empty. If missing, none, but all in the scheduler before 1.38.",
