@@ -36,9 +36,9 @@ _LIKE_CLASS: Final = Pattern(
 def refused_quota(quota: JSONObject, context: Context) -> Iterator[Problem]:
     """A ResourceQuota limits an unknown resource, or has an invalid amount: a negative one, or a fraction of a device.
 
-    Names without a slash are those of standard resources. Objects and extended resources have whole amounts, too. A quota
-    with scopes limits pods, CPU and memory alone, and in the scope BestEffort pods alone; other names that it may have
-    are not counted. The API server refuses the quota, so that it limits nothing.
+    Names without a slash are those of standard resources. Objects and extended resources have whole amounts, too. Of
+    standard resources, a quota with scopes limits pods, CPU and memory only, and with the scope BestEffort pods only.
+    The API server refuses the quota, so that it limits nothing.
     """
     for problem in refused(quota, context.release):
         key = str(problem.path[-1])
