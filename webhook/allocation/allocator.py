@@ -63,7 +63,7 @@ class Allocator:
         self._classes = {each["metadata"]["name"]: each for each in classes}
         self.catalog = slices if isinstance(slices, Catalog) else Catalog(slices, taint_rules)
         """The slices, with the taints of rules."""
-        self.selectors = Selectors(self.variant, with_lists=with_lists)
+        self.selectors = Selectors.of(self.catalog, self.variant, with_lists=with_lists)
         """The selectors of classes and requests."""
         self.usage = Usage(allocated, with_shares=features.ConsumableCapacity)
         """The devices that are in use, for attempts made from now on."""

@@ -541,17 +541,17 @@ def of_pods(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup]) -> Iter
 
 
 def _of_selection(demand: Demand, nodes: Sequence[NodeState], known: Container[str]) -> Iterator[Change]:
-    spec = demand.spec
-    if all(wants(spec, each.node) for each in nodes):
+    spec, selector = demand.spec, mapping(demand.spec, "nodeSelector")
+    terms = items(mapping(spec, *REQUIRED), "nodeSelectorTerms")
+    if all(wants(spec, each.node) for each in nodes if selector or terms):
         return
-    if selector := mapping(spec, "nodeSelector"):
+    if selector:
         for written, meant, better in _relabelled(
             selector, [mapping(each.node, "metadata", "labels") for each in nodes]
         ):
             what = f"with nodeSelector {meant} in place of {written}"
             yield Change(what, 0, "nodeSelector", demanding("spec", {"nodeSelector": better}))
         yield Change("without the pod's nodeSelector", 2, "nodeSelector", demanding("spec", {"nodeSelector": None}))
-    terms = items(mapping(spec, *REQUIRED), "nodeSelectorTerms")
     # A term may be for certain nodes, such as that of a DaemonSet's pod; it stays if at least one of them exists.
     named = [(each, nodes_named_by(each)) for each in terms if items(each, "matchFields")]
     exists = [each for each, names in named if names is None or any(name in known for name in names)]
