@@ -39,6 +39,7 @@ from webhook.simulation.binding import CONSUMERS_MAX
 from webhook.simulation.cluster import (
     NODE_ALLOCATABLE,
     NODE_STATES,
+    UNSCHEDULABLE,
     Cluster,
     Demand,
     NodeState,
@@ -580,8 +581,9 @@ def of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
     """Tolerate exactly the taints of a node; taints that reflect the node's state have to go instead."""
     states: dict[frozenset[Taint], list[int]] = {}
     for index, node in enumerate(nodes):
-        if untolerated := node.untolerated(demand.tolerations):
-            states.setdefault(frozenset(untolerated), []).append(index)
+        cordon = [UNSCHEDULABLE] if node.is_cordoned(demand.tolerations) else []
+        if untolerated := frozenset([*node.untolerated(demand.tolerations), *cordon]):
+            states.setdefault(untolerated, []).append(index)
     for taints, places in sorted(states.items(), key=lambda each: (len(each[0]), -len(each[1])))[:_STATES_MAX]:
         ordered = sorted(taints)
         to_tolerate = [str(each) for each in ordered if each.key not in NODE_STATES]
