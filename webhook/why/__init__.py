@@ -135,7 +135,7 @@ def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
 
 def _sort_of(scene: Scene, pod: JSONObject) -> str:
     try:
-        return pending.explain(scene, pod).causes[0].sort or "other"
+        return pending.explain(scene, pod)[0][0].sort or "other"
     except (BudgetExceededError, DeadlineExceededError):
         return NOT_EXPLAINED
     except GRAVE:
@@ -164,9 +164,8 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
     if text(pod, "spec", "nodeName") or stage == started.ENDED:
         found = started.explain(scene, pod)
     else:
-        explained = pending.explain(scene, pod)
-        found, helps = explained.causes, pending.helps(scene, explained)
-        found[0] = found[0]._replace(helps=(*helps, *found[0].helps))
+        found, placement = pending.explain(scene, pod)
+        found[0] = found[0]._replace(helps=(*pending.helps(scene, found[0], placement), *found[0].helps))
         if not found[0].stage and (before := started.predecessor(scene, pod)):
             said = f"{before.text}, and its successor {name_of(pod)} is pending: {found[0].text}"
             about = [before.about, found[0].about]

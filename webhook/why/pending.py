@@ -20,17 +20,7 @@ from webhook.inventory.claims import Blocked, allocation_of, claims_named, reque
 from webhook.inventory.plugins import home_of, is_ready
 from webhook.inventory.podgroups import group_of, least_of, members, not_ready
 from webhook.inventory.resources import as_in_pods, is_extended, requests
-from webhook.objects import (
-    JSONObject,
-    condition_of,
-    full_name_of,
-    items,
-    mapping,
-    name_of,
-    namespace_of,
-    text,
-    texts,
-)
+from webhook.objects import JSONObject, condition_of, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import Remark
 from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule
@@ -247,7 +237,7 @@ class Lacks:
         """Return the devices that have one of some taints."""
         slices = self._scene.cluster.allocator.catalog.slices
         devices = (device for each in slices for device in each.devices)
-        return [str(each) for each in devices if any(one in taints for one in each.content.taints)]
+        return [str(each) for each in devices if not {*taints}.isdisjoint(each.content.taints)]
 
     def _evicted(self) -> str:
         """Return the pod of the same workload that a device's taint has evicted; empty if there was none."""
@@ -343,19 +333,11 @@ _UNUSABLE: Final = frozenset({"devices-in-use", "devices-tainted", "driver"})
 """The sorts of causes about devices that are there, but not for the pod."""
 
 
-class Explained(NamedTuple):
-    """Why a pod has no node.
-
-    Args:
-        causes: The causes, the most decisive first.
-        placement: The simulated placement of the pod; None if it cannot tell what would help.
-    """
-
-    causes: list[Cause]
-    placement: Placement | None = None
+_Explained = tuple[list[Cause], Placement | None]
+"""Why a pod has no node, the most decisive cause first; and its simulated placement, if that tells what would help."""
 
 
-def explain(scene: Scene, pod: JSONObject) -> Explained:
+def explain(scene: Scene, pod: JSONObject) -> _Explained:
     """Say why a pod has no node."""
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
         about: list[About] = [Ref("Gate", each) for each in gates]
@@ -366,30 +348,27 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
             f"{words and f', as it says: {brief(words)}'}; the scheduler does not look at it until the controller that "
             "set it removes it"
         )
-        return Explained([Cause(said, [*about, known], sort="scheduling-gate", words=words)])
+        return [Cause(said, [*about, known], sort="scheduling-gate", words=words)], None
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
-        return Explained(blocking, scene.scheduler.schedule(pod))
+        return blocking, scene.scheduler.schedule(pod)
     if group_of(pod)[1] and (found := _of_gang(scene, pod)):
         return found
     # Before the simulation allocates claims, and takes their devices back.
     pending, gone = _Pending(scene, pod), list(sorted_as("claim", started.gone(scene, pod)))
     placement = scene.scheduler.schedule(pod)
-    found = pending.found(placement)
+    causes, helping = pending.found(placement)
     results = (AllocatedDevice(claim, each) for claim in placement.claims for each in results_of(claim))
     if placement.node is not None and not any(is_gone(each, scene) for each in results):
         back = "its allocation has to be taken back first"
-        gone = [each._replace(text=f"{each.text}; {back}", helps=(_TAKEN_BACK,)) for each in gone]
-    return found._replace(causes=[*gone, *found.causes])
+        wait = "wait: the scheduler takes the allocation back, and tries again; if it does not, see its log"
+        gone = [each._replace(text=f"{each.text}; {back}", helps=(wait,)) for each in gone]
+    return [*gone, *causes], helping
 
 
-_TAKEN_BACK: Final = "wait: the scheduler takes the allocation back, and tries again; if it does not, see its log"
-
-
-def helps(scene: Scene, found: Explained) -> tuple[str, ...]:
+def helps(scene: Scene, cause: Cause, placement: Placement | None) -> tuple[str, ...]:
     """Return the changes with which a pod would get a node, and what releases claims that keep devices for nothing."""
-    placement = found.placement
     changes = [each["change"] for each in scene.answers.of(placement)["why"]["help"]] if placement else []
-    held = (each for each in refs_of(found.causes[0].about) if each.kind == "ResourceClaim")
+    held = (each for each in refs_of(cause.about) if each.kind == "ResourceClaim")
     stored = (scene.inventory.find(each.kind, each.name, each.namespace) for each in held)
     faults = (fault_of(each, scene) for each in stored if each)
     return (*changes, *(each.hint for each in faults if each))
@@ -417,14 +396,14 @@ def scaling(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 # -- gangs
 
 
-def _of_gang(scene: Scene, asked: JSONObject) -> Explained | None:
+def _of_gang(scene: Scene, asked: JSONObject) -> _Explained | None:
     """Say why the gang of a pod's PodGroup cannot be scheduled; None if enough of its pods find devices."""
     group = group_of(asked)
     ref = Ref("PodGroup", group[1], group[0])
     pods, least = members(group, scene.inventory), least_of(group, scene.inventory)
     said, help_ = not_ready(group, scene.inventory, len(pods))
     if said:
-        return Explained([Cause(said, [ref], tuple(filter(None, [help_])), sort="pod-group")])
+        return [Cause(said, [ref], tuple(filter(None, [help_])), sort="pod-group")], None
     if not least:
         return None
 
@@ -439,14 +418,14 @@ def _of_gang(scene: Scene, asked: JSONObject) -> Explained | None:
             continue
         if isinstance(claims.uses(scene, each), Blocked):
             blocking = next(sorted_as("claim", claims.blocking(scene, each)))
-            return Explained([told(each, blocking, "waits for its claim")])
+            return [told(each, blocking, "waits for its claim")], None
         placement = scene.scheduler.schedule(each)
         if placement.node is None and not placement.awaited:
             if fitting >= least:
                 break
-            found = _Pending(scene, each, frozenset(map(name_of, pods))).found(placement)
-            first = told(each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
-            return Explained([first, *found.causes[1:]], found.placement)
+            causes, helping = _Pending(scene, each, frozenset(map(name_of, pods))).found(placement)
+            first = told(each, causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
+            return [first, *causes[1:]], helping
         fitting += 1
     return None
 
@@ -465,7 +444,7 @@ class _Pending:
         self._allocated = {name_of(each) for each in named if each is not None and allocation_of(each)}
         """The claims that have devices before the simulation gives them some."""
 
-    def found(self, placement: Placement) -> Explained:
+    def found(self, placement: Placement) -> _Explained:
         """Return why a placement has no node, and what would help."""
         others = list(self._not_simulated())
         first = [] if placement.awaited else others
@@ -474,7 +453,7 @@ class _Pending:
             reason = self.scene.answers.of(placement)["why"]["reason"]
             causes = [Cause(reason, [*self.sources.values()])]
         # The simulation does not know these reasons: what it finds would not help.
-        return Explained(causes, None if others else placement)
+        return causes, None if others else placement
 
     def _simulated(self, placement: Placement, *, is_explained: bool) -> Iterator[Cause]:
         if placement.awaited:
@@ -501,11 +480,10 @@ class _Pending:
     # -- before any node
 
     def _full(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
-        for claim in used:
-            if binding.used_up([claim]):
-                most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
-                helps = ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",)
-                yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], helps)
+        most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
+        help_ = "use a further claim, or one claim for each pod (a ResourceClaimTemplate)"
+        for claim in (each for each in used if binding.used_up([each])):
+            yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], (help_,))
 
     def _missing_classes(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         known = {name for _, name in self.scene.inventory.names("DeviceClass")}
@@ -729,7 +707,8 @@ class _Pending:
     def _shared(self, claim: JSONObject) -> tuple[str, ...]:
         """Say what helps if other pods use a claim that the pod names."""
         others = {*rejections.holder(self.scene.cluster, full_name_of(claim), 0)["pods"]} - {name_of(self.pod)}
-        return (_NOT_SHARED,) if others and self._source(claim).kind == "ResourceClaim" else ()
+        apart = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
+        return (apart,) if others and self._source(claim).kind == "ResourceClaim" else ()
 
     def _refusal(self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs) -> tuple[str, About]:
         """Say why nodes refuse the pod, their devices aside, and what that is about."""
@@ -804,9 +783,6 @@ class _Pending:
             [about, self.scene.mentioned(words, namespace_of(self.pod)), self.pod, Ref("Node", node)],
             (*unseen, "the scheduler tries again after changes in the cluster, and after five minutes in any case"),
         )
-
-
-_NOT_SHARED: Final = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
 
 
 def _words(said: str) -> str:
