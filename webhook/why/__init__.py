@@ -210,7 +210,13 @@ def _answer(
     *,
     pod: JSONObject | None = None,
 ) -> JSONObject:
-    """Return the answer, with the objects around and their events as evidence; its first line names a pod if stated."""
+    """Return the answer, whose first line names a pod if stated.
+
+    Args:
+        around: The objects whose states, and then their events in time, are the evidence.
+    """
+    several = {id(each): each for each in around}.values()
+    states = ({**ref_of(each).as_json(), "state": printable(_state(each))} for each in several)
     found = [first for first, *_ in by_key((each.text, each) for each in found).values()]
     if pod is not None:
         said = found[0].text if found[0].names_pod else f"pod {name_of(pod)}: {found[0].text}"
@@ -227,16 +233,9 @@ def _answer(
         "objects": [each.as_json() for each in list(about)[:_OBJECTS_MAX]],
         "others": lines[1:],
         "helps": list(dict.fromkeys(found[0].helps or cures(found[0].words))),
-        "evidence": _evidence(scene, around),
+        "evidence": [*states, *map(_event, _alike([event for each in several for event in scene.events(each)]))],
         "kubernetes": str(scene.settings),
     }
-
-
-def _evidence(scene: Scene, objects: Sequence[JSONObject]) -> list[JSONObject]:
-    """Return the state of objects, their conditions, then their events in time."""
-    several = {id(each): each for each in objects}.values()
-    states = ({**ref_of(each).as_json(), "state": printable(_state(each))} for each in several)
-    return [*states, *map(_event, _alike([event for each in several for event in scene.events(each)]))]
 
 
 def _alike(events: Sequence[Event]) -> list[Event]:
