@@ -210,15 +210,10 @@ def _parts_of(name: str, words: list[str], known: Iterable[str]) -> list[str]:
     """Return the only field that starts with the name, ends with several of its words, or equals it without Name."""
     if len(name) < _SHORTENED or not name.isalnum():
         return []
-    found = [
-        each
-        for each in known
-        if each.isalnum()
-        and (theirs := _words(each))
-        and (
-            theirs[: len(words)] == words
-            or (words[1:] and theirs[-len(words) :] == words)
-            or [*theirs, "name"] == words
-        )
-    ]
+    count, found = len(words), list[str]()
+    for each in filter(str.isalnum, known):
+        theirs = _words(each)
+        has_end = words[1:] and theirs[-count:] == words
+        if has_end or theirs[:count] == words or [*theirs, "name"] == words:
+            found.append(each)
     return found if len(found) == 1 else []

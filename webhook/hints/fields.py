@@ -91,11 +91,10 @@ def hinted(problem: Problem, obj: Any) -> Problem:
     Args:
         problem: The API server's finding.
     """
-    hint, fix = (
-        Advice("fill in the placeholder first, for example with helm template or envsubst")
-        if has_placeholder(obj, problem.path)
-        else hint_of(problem, obj)
-    )
+    if has_placeholder(obj, problem.path):
+        hint = "fill in the placeholder first, for example with helm template or envsubst"
+        return problem._replace(hint=hint, fix=None)
+    hint, fix = hint_of(problem, obj)
     return problem._replace(hint=hint or problem.hint, fix=fix)
 
 

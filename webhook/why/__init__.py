@@ -194,11 +194,9 @@ def _of_claim(scene: Scene, claim: JSONObject, subject: str) -> JSONObject:
 def _not_collected(obj: JSONObject, kind: str) -> Cause:
     """Say that objects are needed that were not collected."""
     several = f"{kind}{'es' if kind.endswith('s') else 's'}"
-    return Cause(
-        f"cannot be explained: --cluster has no {several}, and its other objects show that the cluster has some",
-        [obj],
-        (f"collect the {several} of all namespaces, too, as draguard snapshot does",),
-    )
+    said = f"--cluster has no {several}, and its other objects show that the cluster has some"
+    help_ = f"collect the {several} of all namespaces, too, as draguard snapshot does"
+    return Cause(f"cannot be explained: {said}", [obj], (help_,))
 
 
 def _answer(
@@ -251,13 +249,8 @@ def _alike(events: Sequence[Event]) -> list[Event]:
 
 def _event(event: Event) -> JSONObject:
     about = Ref(text(event.about, "kind"), text(event.about, "name"), text(event.about, "namespace"))
-    return {
-        **about.as_json(),
-        "time": event.time,
-        "reason": event.reason,
-        "count": event.times,
-        "message": event.words[:_MESSAGE_MAX],
-    }
+    told = {"time": event.time, "reason": event.reason, "count": event.times, "message": event.words[:_MESSAGE_MAX]}
+    return {**about.as_json(), **told}
 
 
 def _state(obj: JSONObject) -> str:

@@ -174,19 +174,12 @@ def unused(scene: Scene, claim: JSONObject) -> Cause:
     if fault := _fault(scene, claim):
         return fault._replace(text=f"{fault.text}{gone}")
     if allocation_of(claim):
-        devices = ", ".join(devices_of(claim))
-        return Cause(
-            f"{ref} is allocated ({devices}) and no pod uses it: it keeps its devices until it is deleted or another "
-            f"pod needs them{gone}",
-            [ref],
-            (scene.inventory.kubectl(f"delete resourceclaim --namespace {ref.namespace} {ref.name}"),),
-        )
-    return Cause(
-        f"{ref} is not allocated because no pod uses it: a claim gets its devices when the first pod that uses it is "
-        f"scheduled{gone}",
-        [ref],
-        is_well=not gone,
-    )
+        said = f"{ref} is allocated ({', '.join(devices_of(claim))}) and no pod uses it"
+        then = f"it keeps its devices until it is deleted or another pod needs them{gone}"
+        delete = scene.inventory.kubectl(f"delete resourceclaim --namespace {ref.namespace} {ref.name}")
+        return Cause(f"{said}: {then}", [ref], (delete,))
+    when = "a claim gets its devices when the first pod that uses it is scheduled"
+    return Cause(f"{ref} is not allocated because no pod uses it: {when}{gone}", [ref], is_well=not gone)
 
 
 def kept(scene: Scene, node: str) -> Iterator[Cause]:

@@ -585,11 +585,8 @@ def _lost(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say which devices of a pod are unhealthy, as kubelet, the driver or both report it."""
-    reported = {
-        text(each, "resourceID"): text(each, "message")
-        for each in devices_reported(pod)
-        if text(each, "health") == "Unhealthy"
-    }
+    sick = (each for each in devices_reported(pod) if text(each, "health") == "Unhealthy")
+    reported = {text(each, "resourceID"): text(each, "message") for each in sick}
     tainted = list(_tainted(scene, pod, "NoExecute", "NoSchedule"))
     named = False
     for result in {(name_of(each.claim), str(each)): each for each in results(scene, pod)}.values():
