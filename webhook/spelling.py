@@ -142,11 +142,10 @@ def mistyped(name: str, known: Iterable[str], shortest: int = LONG) -> str:
 
 def _is_slip_of_the_fingers(written: str, meant: str) -> bool:
     places = range(len(meant))
-    return (
-        written in (meant[:at] + meant[at + 1 :] for at in places)
-        or written in (meant[: at + 1] + meant[at:] for at in places)
-        or written in (meant[:at] + meant[at + 1] + meant[at] + meant[at + 2 :] for at in places[:-1])
-    )
+    left_out = (meant[:at] + meant[at + 1 :] for at in places)
+    doubled = (meant[: at + 1] + meant[at:] for at in places)
+    swapped = (meant[:at] + meant[at + 1] + meant[at] + meant[at + 2 :] for at in places[:-1])
+    return written in left_out or written in doubled or written in swapped
 
 
 def _words(name: str) -> list[str]:
