@@ -261,13 +261,11 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
 
 
 def _misfits(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
-    """List why a quota, or an object that names the API group of DRA, such as a role, cannot be decoded."""
+    """List why a quota, a role, or an object that names the API group of DRA, cannot be decoded."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
-    if (
-        not isinstance(version, str)
-        or not isinstance(kind, str)
-        or (kind != "ResourceQuota" and GROUP not in repr(obj))
-    ):
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return []
+    if kind != "ResourceQuota" and not version.startswith("rbac.") and GROUP not in repr(obj):
         return []
     if type_of(version, kind) is None:
         return []

@@ -91,6 +91,8 @@ def hinted(problem: Problem, obj: Any) -> Problem:
     Args:
         problem: The API server's finding.
     """
+    if problem.spelled and problem.spelled[: len(problem.path)] == problem.path:  # in a text, which is the value there
+        return problem
     if has_placeholder(obj, problem.path):
         hint = "fill in the placeholder first, for example with helm template or envsubst"
         return problem._replace(hint=hint, fix=None)
