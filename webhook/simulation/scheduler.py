@@ -820,7 +820,7 @@ def fit(
     for number in range(MOST):
         metadata: JSONObject = {**pod["metadata"], "name": f"{stem}-{number}"}
         metadata.pop("uid", None)
-        spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+        spec = {key: value for key, value in mapping(pod, "spec").items() if key != "nodeName"}
         copy = {**pod, "metadata": metadata, "spec": spec, "status": {}}
         scheduler.cluster.copies.add(full_name_of(copy))
         try:
