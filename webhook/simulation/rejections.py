@@ -27,18 +27,20 @@ from webhook.simulation.cluster import (
     RESOURCES,
     TAINTS,
     TOO_MANY,
+    UNAVAILABLE,
     UNNAMED,
     Cluster,
     Demand,
     Message,
+    Needs,
     NodeState,
     NodeVerdict,
+    Round,
     amount_text,
     state_of,
     untolerated,
 )
 from webhook.simulation.nodeallocatable import total
-from webhook.simulation.scheduler import UNAVAILABLE, Needs, Round
 from webhook.spelling import did_you_mean, either, some_of
 
 # -- who holds devices
