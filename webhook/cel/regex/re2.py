@@ -40,15 +40,6 @@ class CompiledPattern:
         self._size = compiled.programsize
         self._found: dict[str, bool] = {}
 
-    def search(self, text: str) -> Match[str] | None:
-        """Finds the pattern anywhere in a text.
-
-        Raises:
-            BudgetExceededError: The work exceeds the budget in force.
-        """
-        found: Match[str] | None = self._compiled.search(self._readable(text))
-        return found
-
     def is_in(self, text: str) -> bool:
         """Whether the pattern is found anywhere in a text; searching bytes avoids counting characters.
 
@@ -71,12 +62,9 @@ class CompiledPattern:
         Raises:
             BudgetExceededError: The work exceeds the budget in force.
         """
-        found: Iterator[Match[str]] = self._compiled.finditer(self._readable(text))
-        return found
-
-    def _readable(self, text: str) -> str:
         work(len(text) * self._size // _STEPS)
-        return readable(text)
+        found: Iterator[Match[str]] = self._compiled.finditer(readable(text))
+        return found
 
 
 _ENTRY: Final = 400
