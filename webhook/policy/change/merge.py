@@ -65,9 +65,8 @@ def expect_whole_numbers(configuration: JSONObject, schema: Structure) -> None:
     Raises:
         MutationError: It does.
     """
-    for error in _fractions(configuration, schema):
-        kind = kind_in(configuration)
-        raise MutationError(f"unable to convert unstructured object to {kind}: {error}")
+    if error := next(_fractions(configuration, schema), ""):
+        raise MutationError(f"unable to convert unstructured object to {kind_in(configuration)}: {error}")
 
 
 def _fractions(value: Any, shape: Shape) -> Iterator[str]:
