@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from webhook.budget import MAX_REPORT, current
@@ -78,9 +79,13 @@ class Refusal(NamedTuple):
     hint: str = ""
 
 
-def _too_deep(text: str) -> CompileError:
-    """The error of a text that overflows Python's stack, of which the caller has used most."""
-    return CompileError(text, [Issue("expression is nested too deeply")])
+@contextmanager
+def _bounded(text: str) -> Iterator[None]:
+    """Reports a text that overflows Python's stack, of which the caller has used most."""
+    try:
+        yield
+    except RecursionError:
+        raise CompileError(text, [Issue("expression is nested too deeply")]) from None
 
 
 class Environment(Scope):
@@ -105,10 +110,8 @@ class Environment(Scope):
         Raises:
             CompileError: The text is not an expression.
         """
-        try:
+        with _bounded(text):
             return self._parse(text)[0]
-        except RecursionError:
-            raise _too_deep(text) from None
 
     def check(self, text: str, places: Places | None = None) -> Checked:
         """Parses an expression and checks its types.
@@ -119,10 +122,8 @@ class Environment(Scope):
         Raises:
             CompileError: The text is not a well-typed expression; every error is listed.
         """
-        try:
+        with _bounded(text):
             return self.typed(*self._parse(text, places))
-        except RecursionError:
-            raise _too_deep(text) from None
 
     def typed(self, root: Expression, issues: Issues) -> Checked:
         """Checks the types of a parsed expression.
@@ -151,10 +152,8 @@ class Environment(Scope):
         Raises:
             ProgramError: A constant part of it always fails.
         """
-        try:
+        with _bounded(checked.text):
             return Program(checked, self)
-        except RecursionError:
-            raise _too_deep(checked.text) from None
 
     def compile(self, text: str) -> Program:
         """Parses and checks an expression, and prepares it for evaluation.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Final, NoReturn
+from typing import Final
 
 from webhook.budget import work
 from webhook.cel.errors import (
@@ -208,27 +208,14 @@ class TokenStream:
             self._error(EXTRANEOUS, self._shown, Expected(expected))
             self._skip(AFTER_MEMBER | expected)
 
-    def no_field(self, operand: Expression) -> NoReturn:
-        """Reports a token other than a name after a dot, and skips to one that can follow the operand.
-
-        Raises:
-            MemberEndedError: Always.
-        """
-        self._no_alternative()
-        self._recover("member", AFTER_MEMBER)
-        raise MemberEndedError(operand)
-
-    def no_alternative(self, stop: frozenset[str]) -> None:
+    def no_alternative(self, stop: frozenset[str], place: str = "") -> None:
         """Reports that the token after the next one fits no construct that begins with the next one."""
-        self._no_alternative()
-        self._recover(stop, stop)
-
-    def _no_alternative(self) -> None:
         text, at = self._text(self.at, self.at + 1), self.at + 1
         if text[1:] in {"true", "false", "null"}:  # after any character (cel-go parser.go, reservedIdentifier)
             self._error(MISMATCHED, text[1:], Expected({"IDENTIFIER"}), at=at)
         else:
             self._error(NO_ALTERNATIVE, text, at=at)
+        self._recover(place or stop, stop)
 
     def _text(self, first: int, last: int) -> str:
         """The text from one token to another, with the white space between them, without what the lexer skipped."""
@@ -649,8 +636,9 @@ class _Parser(TokenStream):
 
     def _dot(self, operand: Expression) -> Expression:
         following = self.ahead(1)
-        if following != "IDENTIFIER" and following not in self._fields and following != "?":
-            self.no_field(operand)
+        if following not in self._fields and following != "?":
+            self.no_alternative(AFTER_MEMBER, "member")
+            raise MemberEndedError(operand)
         dot = self.advance()
         if following != "IDENTIFIER":
             return self._special_field(operand, dot)
