@@ -14,7 +14,7 @@ from webhook.api.judgement import judge, undecodable
 from webhook.api.runtimeconfig import STABLE, is_served, stage_of
 from webhook.api.templates import is_pod_without_claims, makes_pods, pod_template
 from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, is_own, release_of, type_of
-from webhook.objects import mapping
+from webhook.objects import mapping, text
 from webhook.problem import BAD_REQUEST, ERROR, NOT_DECODED, REQUIRED, WARNING, WRITE_LIST, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.schema.decoding import WRONG_TYPE, kind_of
@@ -262,14 +262,8 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
 
 def _misfits(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
     """List why a quota, or an object that names the API group of DRA, such as a role, cannot be decoded."""
-    version, kind = obj.get("apiVersion"), obj.get("kind")
-    if (
-        not isinstance(version, str)
-        or not isinstance(kind, str)
-        or (kind != "ResourceQuota" and GROUP not in repr(obj))
-    ):
-        return []
-    if type_of(version, kind) is None:
+    version, kind = text(obj, "apiVersion"), text(obj, "kind")
+    if (kind != "ResourceQuota" and GROUP not in repr(obj)) or type_of(version, kind) is None:
         return []
     from webhook.documents.placeholders import has_placeholder  # few objects name it
 

@@ -168,15 +168,9 @@ class Sender:
         """
         if not isinstance(obj, dict) or not text(obj, "kind"):
             return None
-        policies = self._for(obj, kubernetes)
-        request = request_of(
-            obj,
-            old if isinstance(old, dict) else None,
-            kinds=policies.kinds,
-            subresource=subresource,
-            user=self._user,
-            namespace=self._namespace,
-        )
+        policies, stored = self._for(obj, kubernetes), old if isinstance(old, dict) else None
+        kinds, user, namespace = policies.kinds, self._user, self._namespace
+        request = request_of(obj, stored, kinds=kinds, subresource=subresource, user=user, namespace=namespace)
         return _changed(request, policies, self._authorizer, rewrite)
 
     def undecodable(self, obj: Any, kubernetes: str | None = None) -> list[Problem]:

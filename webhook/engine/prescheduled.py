@@ -37,7 +37,6 @@ _READ: Final = frozenset({"affinity", "annotations", "nodeName", "nodeSelector",
 _MAX_TERMS: Final = 1_000
 """The maximum number of terms that get the node's name: a patch of 0.6 MiB; such a pod seldom has two terms."""
 
-
 RULE: Final = "prescheduled"
 """The rule that pods with claims do not name their node."""
 _BYPASSES: Final = "bypasses the scheduler, which alone allocates resource claims, so the pod can"

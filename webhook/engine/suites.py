@@ -167,9 +167,8 @@ class Sent(NamedTuple):
 
     def is_matched(self, policies: PolicySet) -> bool:
         """Tell whether a rule of a policy matches, whatever the labels of the object and its namespace are."""
-        rules = (
-            each.match._replace(namespaces=EVERYTHING, objects=EVERYTHING, exclude=()) for each in policies.policies
-        )
+        matches = (each.match for each in policies.policies)
+        rules = (each._replace(namespaces=EVERYTHING, objects=EVERYTHING, exclude=()) for each in matches)
         return any(match(each, self.request, policies.kinds, policies.namespace_labels) for each in rules)
 
     def __str__(self) -> str:
@@ -210,11 +209,8 @@ def _unserved(kind: GroupVersionKind, kinds: Kinds) -> str:
     """Explain why no client can send an object of a kind; empty if one can, or the kind may be another project's."""
     what = f"{kind.kind} of {kind.api_version} is not served"
     if kinds.find(kind):
-        return (
-            ""
-            if kind.version in kinds.versions_on(kind)
-            else f"{what}: write {kind.api_version}: true in runtimeConfig"
-        )
+        is_on = kind.version in kinds.versions_on(kind)
+        return "" if is_on else f"{what}: write {kind.api_version}: true in runtimeConfig"
     if versions := kinds.versions(kind):
         others = ", ".join(kind._replace(version=each).api_version for each in versions)
         return f"{what} by Kubernetes 1.{kinds.release}, which has it in {others}"

@@ -392,9 +392,8 @@ def _guard(fault: EvaluationFault, subject: _Subject, doing: str) -> str:
         spec = "object.spec.spec" if text(subject.object, "kind").endswith("Template") else "object.spec"
         return f"requests is null then: read optional.ofNonZeroValue({spec}.devices.requests).orValue([])"
     if not (key := _missing(fault)):
-        return (
-            _OF_LIMITS if subject.distinction == _WITH_LIMITS else "guard it: what it reads may be missing or different"
-        )
+        has_limits = subject.distinction == _WITH_LIMITS
+        return _OF_LIMITS if has_limits else "guard it: what it reads may be missing or different"
     if key in _OF_METADATA:
         return f"read object.metadata.?{key}[?'KEY'].orValue('')"
     if doing == "deleted":

@@ -131,7 +131,6 @@ _READ: Final[Mapping[str, Callable[[str], Any]]] = {
     "date-time": lambda time: parse_timestamp(time) or parse_timestamp(f"{time}Z"),
 }
 
-
 _OUT_OF_BUDGET: Final = "failed due to running out of cost budget, no further validation rules will be run"
 _LONGEST_MESSAGE: Final = 5 * 1024
 """The most bytes of a text that a ``messageExpression`` makes."""
@@ -292,9 +291,8 @@ class Evaluation:
             self._stop(refuse(f"{what} {_OUT_OF_BUDGET}"))
         if isinstance(value, CostLimitExceededError):
             why = "" if of_message else f"'{value}': "
-            self._stop(
-                refuse(f"{why}no further validation rules will be run due to call cost exceeds limit for {stated}")
-            )
+            why += f"no further validation rules will be run due to call cost exceeds limit for {stated}"
+            self._stop(refuse(why))
         return value
 
     def _stop(self, problem: Problem) -> None:

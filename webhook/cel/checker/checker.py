@@ -467,9 +467,8 @@ class Inference:
             return False
         if first.kind in _COMPOSED and (first, second) not in self._agreed:
             self._spend(1)
-            if len(first.parameters) != len(second.parameters) or not all(
-                map(self._agree, first.parameters, second.parameters)
-            ):
+            are_as_many = len(first.parameters) == len(second.parameters)
+            if not (are_as_many and all(map(self._agree, first.parameters, second.parameters))):
                 return False
             self._agreed.add((first, second))
         return True

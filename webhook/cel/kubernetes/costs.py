@@ -49,7 +49,6 @@ _TEXTS: Final = frozenset({Kind.STRING, Kind.BYTES})
 
 _twice: Final = of_argument(0, 2 * STRING_FACTOR)
 
-
 _Charge = tuple[CostFunction, Estimate]
 """The cost of a call and its estimate."""
 

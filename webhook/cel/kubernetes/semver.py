@@ -128,7 +128,6 @@ def _part(name: str, position: int) -> Overload:
 
 _PAIR: Final = (SEMVER, SEMVER)
 
-
 VERSION_0: Final = Library(
     functions=(
         Overload("semver", "string_to_semver", (STRING,), SEMVER, parse),

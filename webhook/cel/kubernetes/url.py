@@ -305,7 +305,6 @@ def _url(text: str) -> URL:
 
 _URL: Final = (URL_TYPE,)
 
-
 LIBRARY: Final = Library(
     functions=(
         Overload("url", "string_to_url", (STRING,), URL_TYPE, _url),

@@ -22,7 +22,6 @@ MAX_HEIGHT: Final = 1000
 MAX_SIZE: Final = (128 << 20) // 40
 """The number of instructions of 40 bytes that fit the memory that Go allows."""
 
-
 COUNT: Final = "invalid repeat count"
 _ARGUMENT: Final = "missing argument to repetition operator"
 LITERAL, CLASS, OTHER, CONCATENATION, ALTERNATION, CAPTURE = range(6)
@@ -167,9 +166,8 @@ class _Reader:
         self._merge()
         branch, branches = self._joined(self._parts, CONCATENATION), self._branches
         self._parts = []
-        if branches and all(
-            each.kind == CLASS or (each.kind == LITERAL and each.size == 1) for each in (branches[-1], branch)
-        ):
+        both = (*branches[-1:], branch)
+        if branches and all(each.kind == CLASS or (each.kind == LITERAL and each.size == 1) for each in both):
             branches[-1].weight += branch.weight
             branches[-1].kind = CLASS
         else:
@@ -252,13 +250,8 @@ class _Reader:
             size = most * part.size + most - least
         else:
             size = 1 + least * part.size if least else 2 + part.size
-        node = Node(
-            OTHER,
-            max(1, size),
-            weight=part.weight + 1 if counts is None else part.weight * count,
-            height=part.height + 1,
-            copies=part.copies * count if most else 1,
-        )
+        weight, copies = part.weight + 1 if counts is None else part.weight * count, part.copies * count if most else 1
+        node = Node(OTHER, max(1, size), weight=weight, height=part.height + 1, copies=copies)
         self._parts[-1] = node
         self._check(node)
         if count > 1 and node.copies > MAX_REPEAT:
@@ -467,7 +460,6 @@ _SCRIPTS: Final = (
     "Tai_Tham Tai_Viet Takri Tamil Tangsa Tangut Telugu Thaana Thai Tibetan Tifinagh Tirhuta Toto Ugaritic Vai "
     "Vithkuqi Wancho Warang_Citi Yezidi Yi Zanabazar_Square"
 )
-
 
 _IGNORED: Final = str.maketrans("", "", "_- ")
 

@@ -268,7 +268,6 @@ _COST_OF_TOKEN: Final = 10
 _COST_OF_MACRO: Final = 100
 """The work spent for the nodes that a macro adds."""
 
-
 Places = dict[Expression, tuple[int, int]]
 """Where operands begin and end, without the parentheses around them."""
 

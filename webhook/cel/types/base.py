@@ -185,7 +185,6 @@ LIST: Final = list_of(DYN)
 MAP: Final = map_of(DYN, DYN)
 OPTIONAL: Final = optional_of(DYN)
 
-
 UNKNOWN_KINDS: Final = frozenset({Kind.ANY, Kind.DYN})
 """Types about which nothing is known before evaluation."""
 

@@ -20,7 +20,6 @@ from webhook.records import Record
 Value: TypeAlias = Any
 """A value of CEL."""
 
-
 _Class = TypeVar("_Class", bound=type[Any])
 
 ABSENT: Final = object()

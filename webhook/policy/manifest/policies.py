@@ -44,7 +44,6 @@ _RESERVED: Final = RESERVED | {*CONSTANTS, "in"}
 SHORT_TEXTS: Final = 34
 """From Kubernetes 1.34, some messages no longer repeat the name of their field."""
 
-
 GROUP: Final = "admissionregistration.k8s.io"
 
 
@@ -235,7 +234,6 @@ def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
 
 
 _REVIEWS: Final = ("v1", "v1beta1")
-
 
 WEBHOOKS: Final = (*of_policies("MutatingWebhookConfiguration"), *of_policies("ValidatingWebhookConfiguration"))
 
