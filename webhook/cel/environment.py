@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from webhook.budget import MAX_REPORT, current
 from webhook.cel.checker.checker import Checker
-from webhook.cel.checker.declarations import Checked, EnvironmentOptions, Library, Scope
+from webhook.cel.checker.declarations import Checked, Scope
 from webhook.cel.errors import CompileError, EvaluationError, Issues, ProgramError
 from webhook.cel.ext.standard import STANDARD
 from webhook.cel.runtime.constants import Analysis
@@ -95,14 +95,7 @@ class Environment(Scope):
         libraries: The libraries beside the standard library.
     """
 
-    def __init__(
-        self,
-        libraries: Iterable[Library] = (),
-        *,
-        variables: Mapping[str, Type] | None = None,
-        options: EnvironmentOptions | None = None,
-    ) -> None:
-        super().__init__((STANDARD, *libraries), variables=variables, options=options)
+    always = (STANDARD,)
 
     def parse(self, text: str) -> Expression:
         """Parses an expression, without checking its types.

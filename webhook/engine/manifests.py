@@ -86,13 +86,10 @@ def review(
     if not isinstance(obj, dict):
         return Outcome(obj, [])
     known = find(obj.get("apiVersion"), obj.get("kind")) is not None
-    if not known and (
-        problems := _of_list(obj)
-        or judge(obj, kubernetes=kubernetes)
-        or misspelt(obj, kubernetes)
-        or _misfits(obj, kubernetes)
-    ):
-        return Outcome(obj, problems)
+    if not known:
+        problems = _of_list(obj) or judge(obj, kubernetes=kubernetes) or misspelt(obj, kubernetes)
+        if problems := problems or _misfits(obj, kubernetes):
+            return Outcome(obj, problems)
     subresource = "" if old is None else subresource
     switched_off = _switched_off(obj, kubernetes, runtime_config)
     judged = partial(

@@ -119,12 +119,7 @@ class Sent(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        fields: Mapping[str, Any],
-        where: Path,
-        policies: PolicySet,
-        templates: Mapping[str, Any],
-        errors: SuiteErrors,
+        cls, fields: JSONObject, where: Path, policies: PolicySet, templates: JSONObject, errors: SuiteErrors
     ) -> Sent:
         """Read the request of a case.
 
@@ -155,13 +150,9 @@ class Sent(NamedTuple):
         errors.expect_none()
         if not operation and obj is not None and policies.kinds.sent_to(kind_in(obj)):
             operation = CONNECT if subresource in CONNECTED else UPDATE if subresource == "scale" else CREATE
+        kinds, user = policies.kinds, fields.get("user")
         request = request_of(
-            *(obj, old),
-            kinds=policies.kinds,
-            operation=operation,
-            subresource=subresource,
-            user=fields.get("user"),
-            resource=resource,
+            obj, old, kinds=kinds, operation=operation, subresource=subresource, user=user, resource=resource
         )
         return cls(request, authorizer)
 
@@ -221,7 +212,7 @@ def _unserved(kind: GroupVersionKind, kinds: Kinds) -> str:
 
 
 def _sent_to(
-    fields: Mapping[str, Any], obj: JSONObject | None, where: Path, policies: PolicySet
+    fields: JSONObject, obj: JSONObject | None, where: Path, policies: PolicySet
 ) -> tuple[Resource | None, str]:
     """Return the resource to which the object of a case is sent, None for that of its kind, and the subresource.
 
@@ -264,9 +255,7 @@ def _ruled(subresource: str, policies: PolicySet) -> list[str]:
     return sorted(found)
 
 
-def _object(
-    fields: Mapping[str, Any], field: str, where: Path, templates: Mapping[str, Any]
-) -> tuple[JSONObject | None, Path]:
+def _object(fields: JSONObject, field: str, where: Path, templates: JSONObject) -> tuple[JSONObject | None, Path]:
     """Return an object and its path."""
     value, path = fields.get(field), where / field
     if isinstance(value, str):
@@ -417,7 +406,7 @@ class _Case(NamedTuple):
 
     name: str
     where: Path
-    fields: Mapping[str, Any]
+    fields: JSONObject
     context: Sequence[Given]
     wrong: Sequence[SuiteError]
 
@@ -434,7 +423,7 @@ class _Suite(NamedTuple):
     release: Release
     served: Mapping[str, bool]
     base: Sequence[Given | JSONObject]
-    templates: Mapping[str, JSONObject]
+    templates: JSONObject
     cases: Sequence[_Case]
 
 

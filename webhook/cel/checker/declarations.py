@@ -10,9 +10,9 @@ called only with values of the declared types. Values of an opaque type are of a
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from webhook.cel.errors import Issues
 from webhook.cel.functions import Overload
@@ -130,9 +130,12 @@ class Checked(NamedTuple):
 class Scope:
     """The meanings of names: the functions, variables, types and macros of libraries; immutable."""
 
+    always: ClassVar[tuple[Library, ...]] = ()
+    """The libraries of every scope."""
+
     def __init__(
         self,
-        libraries: Sequence[Library] = (),
+        libraries: Iterable[Library] = (),
         *,
         variables: Mapping[str, Type] | None = None,
         options: EnvironmentOptions | None = None,
@@ -152,7 +155,7 @@ class Scope:
         self.dotted_roots: frozenset[str] = frozenset()
         """The first parts of all other names with dots."""
         self._overloads: dict[tuple[str, int, bool], tuple[Overload, ...]] = {}
-        self._add((*libraries, Library(variables=variables or {})))
+        self._add((*self.always, *libraries, Library(variables=variables or {})))
 
     def _add(self, libraries: Sequence[Library]) -> None:
         """Adds to an environment under construction; shared parts are replaced, not changed."""

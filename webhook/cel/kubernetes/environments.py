@@ -92,16 +92,14 @@ def environment(release: Release, *, stored: bool = False) -> Environment:
         libraries.append(formats.library(release))
     if release >= _COSTS_SINCE:
         libraries.append(costs.COSTS)
-    return Environment(
-        libraries,
-        options=EnvironmentOptions(
-            homogeneous_literals=release < _VALIDATED_SINCE,
-            cross_type_numeric=usable >= _CROSS_TYPE_SINCE,
-            presence_test_cost=0,
-            strict_optionals=release >= _NEWER_CEL_SINCE,
-            quoting=quoting if release >= _QUOTES_SINCE else Quoting.UNKNOWN,
-        ),
+    options = EnvironmentOptions(
+        homogeneous_literals=release < _VALIDATED_SINCE,
+        cross_type_numeric=usable >= _CROSS_TYPE_SINCE,
+        presence_test_cost=0,
+        strict_optionals=release >= _NEWER_CEL_SINCE,
+        quoting=quoting if release >= _QUOTES_SINCE else Quoting.UNKNOWN,
     )
+    return Environment(libraries, options=options)
 
 
 # -- admission

@@ -122,19 +122,14 @@ def library(release: Release) -> Library:
     """The library with the texts of a Kubernetes release."""
     known = named(release)
 
+    def find(name: str) -> Optional:
+        return Optional(known[name]) if name in known else NONE
+
+    every = [(f"format.{name}", value) for name, value in known.items()]
     return Library(
         functions=(
             member("validate", "format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate),
-            Overload(
-                "format.named",
-                "format-named",
-                (STRING,),
-                optional_of(FORMAT),
-                lambda name: Optional(known[name]) if name in known else NONE,
-            ),
-            *(
-                Overload(f"format.{name}", f"format.{name}", (), FORMAT, lambda value=value: value)
-                for name, value in known.items()
-            ),
+            Overload("format.named", "format-named", (STRING,), optional_of(FORMAT), find),
+            *(Overload(name, name, (), FORMAT, lambda value=value: value) for name, value in every),
         ),
     )

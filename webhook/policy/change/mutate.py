@@ -65,10 +65,7 @@ Webhooks = Callable[["JSONObject | None"], "JSONObject | None"]
 
 
 def mutate(
-    request: Request,
-    policies: PolicySet,
-    authorizer: Authorizer = DENY_ALL,
-    webhooks: Webhooks = lambda obj: obj,
+    request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL, webhooks: Webhooks = lambda obj: obj
 ) -> Verdict:
     """Evaluate the mutating policies for a request, and the webhooks that follow them.
 
