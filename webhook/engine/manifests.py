@@ -143,8 +143,7 @@ def _off(
     from webhook.policy.manifest.kinds import Kinds, kind_of  # most objects are of stable versions
 
     named = kind_of(api_version, kind)
-    known = Kinds().spans(named).get(named.version)
-    if known is None:
+    if (known := Kinds().spans(named).get(named.version)) is None:
         return ()
     release, config = release_of(kubernetes) if kubernetes else known[1], None if stated is None else dict(stated)
     kinds = Kinds(release)
@@ -249,8 +248,7 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
     from webhook.hints.names import renamed
     from webhook.policy.manifest.kinds import meant
 
-    near = meant(version, kind)
-    if not near:
+    if not (near := meant(version, kind)):
         if not _has_claims(obj):
             return []
         return no_match(obj, release_of(kubernetes) if kubernetes else None)

@@ -225,8 +225,7 @@ def _sent_to(
     resource = kinds.named(name) if name else None
     if name and resource is None:
         raise SuiteError(where, f"Kubernetes 1.{kinds.release} does not serve a resource {name!r}")
-    places = kinds.sent_to(kind)
-    if not places:
+    if not (places := kinds.sent_to(kind)):
         if below and below not in OF_OBJECT and kinds.find(kind) and not kinds.is_custom(kind):
             raise SuiteError(where, f"objects of kind {kind.kind} are not sent to a subresource {below!r}")
         return resource, below

@@ -372,9 +372,7 @@ def _hint(fault: EvaluationFault | None, path: Path, case: _Case) -> str:
         return "shorten it: what it builds or compares grows with each step"
     if fault.atomic:
         return f"use patchType: JSONPatch for {' and '.join(fault.atomic)}: it can change what is replaced as a whole"
-    if fault.patch:
-        return _of_patch(*fault.patch)
-    return case.guard(path, fault)
+    return _of_patch(*fault.patch) if fault.patch else case.guard(path, fault)
 
 
 def _of_patch(operation: str, pointer: str) -> str:

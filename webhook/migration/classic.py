@@ -33,8 +33,7 @@ def of_claim(parameters: JSONObject) -> JSONObject | None:
     for driver in islice(items(parameters, "driverRequests"), _MOST):
         name, of_driver = text(driver, "driverName"), []
         for request in islice(items(driver, "requests"), _MOST):
-            expression = _selector(text(request, "namedResources", "selector"), name)
-            if not expression:
+            if not (expression := _selector(text(request, "namedResources", "selector"), name)):
                 return None
             of_driver.append(f"request-{len(requests)}")
             exactly = {CLASS: "CLASS", "selectors": [{"cel": {"expression": expression}}]}
@@ -50,8 +49,7 @@ def of_class(parameters: JSONObject) -> JSONObject | None:
     config: list[JSONObject] = []
     for each in islice(items(parameters, "filters"), _MOST):
         driver = text(each, "driverName")
-        expression = _selector(text(each, "namedResources", "selector"), driver)
-        if not expression:
+        if not (expression := _selector(text(each, "namedResources", "selector"), driver)):
             return None
         selectors.append({"cel": {"expression": expression}})
     for each in islice(items(parameters, "vendorParameters"), _MOST):

@@ -356,8 +356,7 @@ class _Walk(Evaluation):
             seen = bindings
             if rule.is_optional:
                 seen = bindings | {"oldSelf": Optional(bindings["oldSelf"]) if "oldSelf" in bindings else NONE}
-            detail = self.judge(rule, seen, path, schema.type)
-            if not detail:
+            if not (detail := self.judge(rule, seen, path, schema.type)):
                 continue
             problem = _refusal(rule, path, value, detail)
             if self._ratchets and not rule.has_old and before is not None and equal(*before):
@@ -434,8 +433,7 @@ def field_steps(written: str) -> Sequence[str]:
     """Return the fields that a ``fieldPath`` names; none if it is malformed."""
     steps: list[str] = []
     while written:
-        step = _STEP.match(written)
-        if step is None:
+        if (step := _STEP.match(written)) is None:
             return ()
         steps.append(step[1] or _QUOTED.sub(lambda found: found[1], step[2]))
         written = written[step.end() :]

@@ -202,8 +202,7 @@ class Scope:
     def overloads(self, function: str, arity: int, *, member: bool) -> tuple[Overload, ...]:
         """The overloads of a function for one form of call; the target of a member counts as an argument."""
         key = (function, arity, member)
-        found = self._overloads.get(key)
-        if found is None:
+        if (found := self._overloads.get(key)) is None:
             known = [each for each in self.functions[function] if each.member is member]
             found = tuple(each for each in known if len(each.parameters) == arity)
             if function in _COMPARISONS and not self.options.cross_type_numeric:  # of numbers of one type
@@ -214,8 +213,7 @@ class Scope:
 
     def struct(self, name: str) -> StructType | None:
         """The struct type of a full name, declared by itself or through its family."""
-        declared = self.structs.get(name)
-        if declared is None:
+        if (declared := self.structs.get(name)) is None:
             above, rest = None, name
             while above is None and (rest := rest.rpartition(".")[0]):
                 above = self.structs.get(rest)

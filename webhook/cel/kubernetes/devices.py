@@ -79,8 +79,7 @@ def cost_of(
         BudgetExceededError: The check is more work than the budget in force allows.
     """
     key = expression, release, gates & _RELEVANT, stored, is_derived, current().is_offline
-    known = _results.get(key)
-    if known is None:
+    if (known := _results.get(key)) is None:
         found = compile_selector(expression, release, gates, stored=stored, is_derived=is_derived)
         known = found if isinstance(found, Refusal) else max_cost(found, release)
         text = known.text if isinstance(known, Refusal) else ""

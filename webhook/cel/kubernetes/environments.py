@@ -241,9 +241,7 @@ def variable_type(type_: Type | None) -> Type:
         return DYN
     if type_.kind is Kind.LIST:
         return list_of(variable_type(type_.parameters[0]))
-    if type_.kind is Kind.MAP:
-        return map_of(*map(variable_type, type_.parameters))
-    return type_
+    return map_of(*map(variable_type, type_.parameters)) if type_.kind is Kind.MAP else type_
 
 
 _UNKNOWN: Final = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.PARAMETER, Kind.TYPE, Kind.ERROR})

@@ -48,8 +48,7 @@ class Format(NamedTuple):
 
 
 def _is_date(text: str) -> bool:
-    match = _DATE_TEXT.fullmatch(text)
-    if match is None:
+    if (match := _DATE_TEXT.fullmatch(text)) is None:
         return False
     year, month, day = map(int, match.groups())
     try:

@@ -313,8 +313,7 @@ class _Reader:
     def _character(self) -> int:
         """An escape that stands for a character."""
         text, start = self._text, self._at
-        char = text[start + 1 : start + 2]
-        if not char:
+        if not (char := text[start + 1 : start + 2]):
             self._fail("trailing backslash at end of expression", len(text))
         if char == "x":
             return self._hexadecimal(start)
@@ -330,8 +329,7 @@ class _Reader:
         found = _HEXADECIMAL.match(self._text, start)
         digits = (found[1] or found[2]).lstrip("0") or "0" if found else ""
         if found is None or len(digits) > _MOST_DIGITS or int(digits, 16) > _MAX_RUNE:
-            begun = _BEGUN.match(self._text, start)
-            if begun is None:
+            if (begun := _BEGUN.match(self._text, start)) is None:
                 self._fail(_ESCAPE, start, start + 4)
             sizes = range(_MOST_DIGITS, min(len(begun[1]), _MOST_DIGITS + 1) + 1)
             too_large = (begun.start(1) + size for size in sizes if int(begun[1][:size], 16) > _MAX_RUNE)
@@ -343,8 +341,7 @@ class _Reader:
         r"""`\pN`, `\p{Greek}`, `\P{^Greek}`."""
         text, start = self._text, self._at
         negative = text[start + 1] == "P"
-        found = _UNICODE.match(text, start)
-        if found is None:
+        if (found := _UNICODE.match(text, start)) is None:
             self._fail(_RANGE, start)
         name, self._at = found[1] or found[2] or "", found.end()
         if name.startswith("^"):

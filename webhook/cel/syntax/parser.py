@@ -491,10 +491,8 @@ class _Parser(TokenStream):
         offset = self.offset
         text = self.take()
         name = dot + text
-        if self.has_braces:
-            struct = self._struct(name)
-            if struct is not None:
-                return struct
+        if self.has_braces and (struct := self._struct(name)) is not None:
+            return struct
         is_call = self.kind == "("
         if text in RESERVED:
             if is_call:
@@ -623,8 +621,7 @@ class _Parser(TokenStream):
         offset = self.advance()
         if not self._opens(OPENED_INDEX, AFTER_MEMBER):
             raise MemberEndedError(ast.Failed(offset))
-        optional = self.kind == "?"
-        if optional:
+        if optional := self.kind == "?":
             self.advance()
         index = self._within(IN_INDEX)
         if not self.expect("]", AFTER_MEMBER):
@@ -650,12 +647,10 @@ class _Parser(TokenStream):
 
     def _special_field(self, operand: Expression, dot: int) -> Expression:
         """The special forms after a dot: a question mark, a name in quotes."""
-        optional = self.kind == "?"
-        if optional:
+        if optional := self.kind == "?":
             self.advance()
         at = self.offset
-        field = self._field_name(at, self.can_follow())
-        if field is None:
+        if (field := self._field_name(at, self.can_follow())) is None:
             return ast.Failed(at) if self._quoting is Quoting.UNKNOWN else self._report(at, "unsupported ident kind")
         if not optional:
             return self._raised(ast.Select(dot, operand, field), operand)
@@ -678,8 +673,7 @@ class _Parser(TokenStream):
 
     def _call(self, at: int, name: str, arguments: list[Expression], target: Expression | None = None) -> Expression:
         member = target is not None
-        macro = self._macros.get((name, len(arguments), member))
-        if macro is not None:
+        if (macro := self._macros.get((name, len(arguments), member))) is not None:
             work(_COST_OF_MACRO)
             try:
                 expanded = macro.expand(at, arguments if target is None else (target, *arguments))

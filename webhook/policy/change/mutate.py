@@ -107,8 +107,7 @@ def _refused_if_lost(request: Request, verdict: Verdict) -> Verdict:
     blamed = next((each for each in reversed(verdict.decisions) if each.changed), None)
     if blamed is None or verdict.object is None or request.subresource:
         return verdict
-    other = next(_other_identities(request, verdict.object), None)
-    if other is None:
+    if (other := next(_other_identities(request, verdict.object), None)) is None:
         return verdict
     reason, message, value = other
     last = replace(
@@ -180,8 +179,7 @@ class _Mutator:
 
         A policy that was skipped because its conditions did not hold is not reinvoked, whatever has changed.
         """
-        obj = webhooks(self.object)
-        if obj is None:
+        if (obj := webhooks(self.object)) is None:
             return
         due = set(self._invoked) if self._touched or obj != self.object else set()
         self.object = obj

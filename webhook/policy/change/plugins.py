@@ -226,8 +226,7 @@ def _with_priority(pod: JSONObject, asked: _Asked) -> JSONObject:
     if not asked.is_new and asked.stored is not None:
         stored = mapping(asked.stored, "spec")
         return pod | {"spec": {name: stored[name] for name in _OF_PRIORITY if name in stored} | spec}
-    found = _priority_class(text(spec, "priorityClassName"), asked.cluster)
-    if found is None:
+    if (found := _priority_class(text(spec, "priorityClassName"), asked.cluster)) is None:
         return pod | {"spec": {"priority": 0, "preemptionPolicy": _PREEMPTS} | spec}
     name, priority, preempts = found
     for field, what, computed in (
@@ -283,8 +282,7 @@ def _tolerating(pod: JSONObject, _asked: _Asked) -> JSONObject:
 def _with_runtime(pod: JSONObject, asked: _Asked) -> JSONObject:
     """Set the overhead and scheduling of the RuntimeClass (plugin RuntimeClass)."""
     spec = mapping(pod, "spec")
-    runtime = asked.find(_RUNTIME_CLASS, text(spec, "runtimeClassName"))
-    if runtime is None:
+    if (runtime := asked.find(_RUNTIME_CLASS, text(spec, "runtimeClassName"))) is None:
         return pod
     changes: JSONObject = {}
     if overhead := quantities(runtime, "overhead", "podFixed"):
@@ -412,8 +410,7 @@ def expect_admissible(request: Request, cluster: PolicySet) -> None:
     if request.subresource or (request.operation != CREATE if is_pod else request.kind != _VOLUME_CLAIM):
         return
     for _, limit_range in cluster.find(_LIMIT_RANGE, request.namespace):
-        errors = list(dict.fromkeys(_beyond(request.object, limit_range)))
-        if errors:
+        if errors := list(dict.fromkeys(_beyond(request.object, limit_range))):
             raise RefusedError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
     if is_pod:
         _expect_overhead(mapping(request.object, "spec"), cluster)

@@ -61,8 +61,7 @@ def compile_expression(text: str, scope: ExpressionScope, *wanted: Type) -> Prog
         *wanted: The types that it may evaluate to; any type if none are given.
     """
     key = text, scope, wanted
-    found = _kept.get(key)
-    if found is None:
+    if (found := _kept.get(key)) is None:
         budget = current()
         before = budget.left
         try:

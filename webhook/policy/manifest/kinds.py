@@ -234,8 +234,7 @@ class Kinds:
 
     def beside(self, objects: Iterable[object]) -> Kinds:
         """Return the same kinds, and those that further objects define; earlier definitions take precedence."""
-        definitions = list(filter(is_definition, objects))
-        if not definitions:
+        if not (definitions := list(filter(is_definition, objects))):
             return self
         return Kinds(self.release, definitions, self._known, self._defined, self.runtime_config)
 

@@ -185,8 +185,7 @@ def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iter
     else:
         yield invalid(path, annotation.key, "requires metadata.name be non-empty")
     path, stated = annotation / "valueExpression", annotation.valueExpression
-    expression = stated.strip(GO_SPACE)
-    if not expression:
+    if not (expression := stated.strip(GO_SPACE)):
         yield required(path, "valueExpression is not specified")
     elif len(expression.encode(errors="replace")) > MAX_VALUE_EXPRESSION_BYTES:
         yield required(path, f"must not exceed {MAX_VALUE_EXPRESSION_BYTES} bytes in length")
