@@ -399,7 +399,7 @@ def test_constants_that_a_field_never_has_are_found(rule: dict[str, Any], expres
     (problem,) = problems("object.metadata.name == 'p'", rules=[PODS | rule], matchConditions=[condition])
     assert (problem.rule, problem.field) == ("impossible-value", "spec.matchConditions[0].expression")
     constant = condition["expression"][problem.character :].split(" ")[0].strip("']").replace("'", '"')
-    assert f'is never "{constant}": the policy\'s rules match only ' in problem.message
+    assert f'is never "{constant}": the rules match only ' in problem.message
     assert meant in (problem.hint or problem.message)
 
 
@@ -409,7 +409,7 @@ def test_variables_stand_for_the_fields_that_they_name() -> None:
     expression = "variables.operation == 'Create' || variables.other == 'Pods'"
     (problem,) = problems(expression, rules=[PODS | {"operations": ["CREATE"]}], variables=variables)
     assert (problem.rule, problem.hint) == ("impossible-value", 'did you mean "CREATE"?')
-    assert problem.message == 'request.operation is never "Create": the policy\'s rules match only "CREATE"'
+    assert problem.message == 'request.operation is never "Create": the rules match only "CREATE"'
 
 
 @each_row_beside("rule", "expression")

@@ -12,7 +12,7 @@ from importlib import resources
 from itertools import groupby, islice
 from operator import itemgetter
 from types import CodeType, FunctionType
-from typing import Final, TypeVar
+from typing import Final
 
 from webhook.api.gates import GATES
 from webhook.api.versions import Served, target
@@ -31,6 +31,7 @@ from webhook.explain.places import (
     unjudged,
     within,
 )
+from webhook.grouping import by_key
 from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.release import Release, releases, span
@@ -59,10 +60,8 @@ def limits(place: FieldPlace, release: Release | None) -> list[str]:
 
     Where releases differ, each limit names its releases.
     """
-    return [
-        f"{limit} {when}".rstrip()
-        for limit, when in _over_releases(place, release, lambda at: _limits(place.field, at))
-    ]
+    found = _over_releases(place, release, lambda at: _limits(place.field, at))
+    return [f"{limit} {when}".rstrip() for limit, when in found]
 
 
 def gates_of(place: FieldPlace, release: Release | None) -> list[tuple[str, str]]:
@@ -84,10 +83,8 @@ def _over_releases(
 ) -> list[tuple[str, str]]:
     """Collect facts, each with the releases that have it, or none if all do."""
     since, until = (release, release) if release is not None else place.releases
-    found: dict[str, list[int]] = {}
-    for each in releases(since, until):
-        for fact in facts_of(target(place.kind.api_version, each, CREATE)):
-            found.setdefault(fact, []).append(each)
+    targets = ((each, target(place.kind.api_version, each, CREATE)) for each in releases(since, until))
+    found = by_key((fact, each) for each, at in targets for fact in facts_of(at))
     return [(fact, _in_releases(held[0], held[-1], since, until)) for fact, held in found.items()]
 
 
@@ -235,10 +232,7 @@ def example(rule: str) -> Example | None:
     return Example(run, **dict(zip(parts[::2], parts[1::2], strict=True)))
 
 
-_T = TypeVar("_T")
-
 _WIDTH = 100
-_DESCRIBED = "`draguard explain NAME` describes a rule, a kind, a field such as Pod.spec, or a feature gate."
 
 _OPERATIONS = {CREATE: "create", UPDATE: "update", UPDATE_STATUS: "update of the status"}
 
@@ -246,14 +240,15 @@ _OPERATIONS = {CREATE: "create", UPDATE: "update", UPDATE_STATUS: "update of the
 def overview(among: Iterable[ExplainedKind], known: Mapping[str, ExplainedRule]) -> str:
     """List kinds by API version, and rules, on a line each."""
     lines = ["KINDS:"]
-    for api_version, members in _by_version((kind, kind) for kind in among).items():
+    for api_version, members in by_key((kind.api_version, kind) for kind in among).items():
         lines.append(f"  {api_version}")
         width = max(len(kind.name) for kind in members)
         lines += [
             f"    {kind.name:{width}}  {served_in(kind.served):12}  {_first_line(doc_of(kind.served.type))}"
             for kind in members
         ]
-    return "\n".join([*lines, "", list_of_rules(known), "", _DESCRIBED])
+    end = "`draguard explain NAME` describes a rule, a kind, a field such as Pod.spec, or a feature gate."
+    return "\n".join([*lines, "", list_of_rules(known), "", end])
 
 
 def list_of_rules(known: Mapping[str, ExplainedRule]) -> str:
@@ -326,7 +321,7 @@ def of_gate(name: str, needing: Iterable[tuple[FieldPlace, str]]) -> str:
 
 def _listed(title: str, pairs: Iterable[tuple[ExplainedKind, str]]) -> list[str]:
     """List lines about kinds by API version, below a title; nothing if there are none."""
-    by_version = _by_version(pairs).items()
+    by_version = by_key((kind.api_version, line) for kind, line in pairs).items()
     lines = [line for api_version, members in by_version for line in (f"  {api_version}", *members)]
     return ["", f"{title}:", *lines] if lines else []
 
@@ -355,29 +350,14 @@ def served_in(served: Served) -> str:
     return span(served.since, served.until)
 
 
-def _by_version(pairs: Iterable[tuple[ExplainedKind, _T]]) -> dict[str, list[_T]]:
-    found: dict[str, list[_T]] = {}
-    for kind, each in pairs:
-        found.setdefault(kind.api_version, []).append(each)
-    return found
-
-
 def _tree(place: FieldPlace, release: Release | None) -> Iterator[str]:
     """List the fields of a place at all depths."""
     for part in within(children(place, release), release):
-        indent = "  " * (len(part.path) - len(place.path))
-        required = "  -required-" if _is_required(part, release) else ""
-        yield f"{indent}{part.path[-1]}  <{type_name(part.field)}>{required}"
-
-
-def _is_required(place: FieldPlace, release: Release | None) -> bool:
-    """Tell whether a field must be given: the API server refuses objects without it, or its type says so.
-
-    Kubernetes' types require the scalars that they write even if empty.
-    """
-    field = place.field
-    is_written = field.written and isinstance(field, Scalar) and not field.pointer
-    return is_written or "required" in limits(place, release)
+        field, indent = part.field, "  " * (len(part.path) - len(place.path))
+        # Kubernetes' types require the scalars that they write even if empty.
+        is_written = field.written and isinstance(field, Scalar) and not field.pointer
+        required = "  -required-" if is_written or "required" in limits(part, release) else ""
+        yield f"{indent}{part.path[-1]}  <{type_name(field)}>{required}"
 
 
 def _of_part(place: FieldPlace, release: Release | None) -> Iterator[str]:
@@ -396,13 +376,11 @@ def _of_reader(stated: StatedRule, around: FieldPlace, place: FieldPlace) -> Ite
 def _gates(place: FieldPlace, release: Release | None) -> Iterator[str]:
     """Describe the feature gates that a place and those around it need, with their stages."""
     for around in place.lineage:
-        if around.path:
-            consequence = f"Without it, the API server drops {'.'.join(around.path)}"
-        else:
-            consequence = f"Without it, {around} is not served in {around.kind.api_version}"
+        field = ".".join(around.path)
+        then = f"the API server drops {field}" if field else f"{around} is not served in {around.kind.api_version}"
         for gate, when in gates_of(around, release):
             yield f"  {gate}  {_history(gate)}"
-            yield f"    {consequence} {when}".rstrip() + "."
+            yield f"    Without it, {then} {when}".rstrip() + "."
 
 
 def _history(gate: str) -> str:

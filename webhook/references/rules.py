@@ -396,8 +396,8 @@ def sorted_out(request: ClaimRequest, context: Context) -> Sorted | None:
 
 def contents_of_class(request: ClaimRequest, context: Context) -> Sequence[Content]:
     """Return the devices of the class of a request; none if the class or the devices are unknown."""
-    is_known = context.fleet is not None and request.device_class is not None
-    return context.fleet.of_class(request.of_class) if context.fleet and is_known else ()
+    fleet = None if request.device_class is None else context.fleet
+    return () if fleet is None else fleet.of_class(request.of_class)
 
 
 def field_of(constraint: JSONObject) -> str:

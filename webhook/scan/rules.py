@@ -23,7 +23,10 @@ from webhook.scan.stored import STORED
 if TYPE_CHECKING:
     from webhook.scan.stored import Stored
 
-_OF_CLAIMS: Final[tuple[str, ...]] = ("class-not-found", "not-published", "selector-fails", "capacity-not-published")
+_OF_CLAIMS: Final[tuple[str, ...]] = (
+    *("class-not-found", "not-published", "selector-fails", "capacity-not-published"),
+    "contradicting-constraints",
+)
 _OF_REFERENCES: Final[dict[str, tuple[str, ...]]] = {
     "ResourceSlice": ("pool-contradiction", "node-not-found", "node-selector-terms", "attribute-published-twice"),
     "DeviceTaintRule": ("taint-rule-selects-all", "taint-rule-selects-nothing"),

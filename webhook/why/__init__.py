@@ -19,6 +19,7 @@ from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, l
 from webhook.escapes import printable
 from webhook.explain.components import cures
 from webhook.findings import GRAVE
+from webhook.grouping import by_key
 from webhook.inventory import MalformedError, replicas_of
 from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, allocation_of, devices_of, pods_using
@@ -134,7 +135,7 @@ def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
 
 def _sort_of(scene: Scene, pod: JSONObject) -> str:
     try:
-        return pending.explain(scene, pod).causes[0].sort or "other"
+        return pending.explain(scene, pod)[0][0].sort or "other"
     except (BudgetExceededError, DeadlineExceededError):
         return NOT_EXPLAINED
     except GRAVE:
@@ -163,9 +164,8 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
     if text(pod, "spec", "nodeName") or stage == started.ENDED:
         found = started.explain(scene, pod)
     else:
-        explained = pending.explain(scene, pod)
-        found, helps = explained.causes, pending.helps(scene, explained)
-        found[0] = found[0]._replace(helps=(*helps, *found[0].helps))
+        found, placement = pending.explain(scene, pod)
+        found[0] = found[0]._replace(helps=(*pending.helps(scene, found[0], placement), *found[0].helps))
         if not found[0].stage and (before := started.predecessor(scene, pod)):
             said = f"{before.text}, and its successor {name_of(pod)} is pending: {found[0].text}"
             about = [before.about, found[0].about]
@@ -173,13 +173,9 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         is_reserved = any(allocation_of(each.claim) and each.consumer.has(each.claim) for each in used)
         stage = found[0].stage or (started.NOT_STARTED if is_reserved else "pending")
         found += [*pending.scaling(scene, pod), *started.without_devices(scene, pod, "will run")]
-    if asked is not None:
-        first = found[0]
-        said = first.text if first.names_pod else f"pod {name_of(pod)}: {first.text}"
-        found[0] = first._replace(text=said, about=[first.about, pod])
     made = [each.claim for each in used if not name_of(each.claim).endswith(MADE)]
     around = [*([asked] if asked else []), pod, *scene.owners(pod), *made]
-    return _answer(scene, subject, stage, found, around)
+    return _answer(scene, subject, stage, found, around, pod=pod if asked else None)
 
 
 def _of_claim(scene: Scene, claim: JSONObject, subject: str) -> JSONObject:
@@ -206,9 +202,19 @@ def _not_collected(obj: JSONObject, kind: str) -> Cause:
 
 
 def _answer(
-    scene: Scene, subject: str, stage: str, found: Sequence[Cause], around: Sequence[JSONObject] = ()
+    scene: Scene,
+    subject: str,
+    stage: str,
+    found: Sequence[Cause],
+    around: Sequence[JSONObject] = (),
+    *,
+    pod: JSONObject | None = None,
 ) -> JSONObject:
-    """Return the answer, with the objects around and their events as evidence."""
+    """Return the answer, with the objects around and their events as evidence; its first line names a pod if stated."""
+    found = [first for first, *_ in by_key((each.text, each) for each in found).values()]
+    if pod is not None:
+        said = found[0].text if found[0].names_pod else f"pod {name_of(pod)}: {found[0].text}"
+        found[0] = found[0]._replace(text=said, about=[found[0].about, pod])
     about = dict.fromkeys(refs_of([each.about for each in found]))
     # No name commands a terminal from these lines, and none is too long.
     lines = [printable(" ".join(f"{subject}: {each.text}".split())) for each in found]
@@ -219,7 +225,7 @@ def _answer(
         "isWell": all(each.is_well for each in found),
         "cause": lines[0],
         "objects": [each.as_json() for each in list(about)[:_OBJECTS_MAX]],
-        "others": list(dict.fromkeys(lines[1:])),
+        "others": lines[1:],
         "helps": list(dict.fromkeys(found[0].helps or cures(found[0].words))),
         "evidence": _evidence(scene, around),
         "kubernetes": str(scene.settings),

@@ -100,14 +100,10 @@ def being_deleted(scene: Scene, claim: JSONObject) -> Cause:
     elif finalizers:
         waits = f", and stays until finalizer {' and '.join(own or finalizers)} is removed"
     is_opaque = any(mapping(each, "opaque") for each in items(claim, "spec", "devices", "config"))
-    helps = (_IMMUTABLE,) if finalizers and not users and is_opaque else ()
+    why = "opaque parameters are compared by their bytes, and those with spaces differ after a JSON patch"
+    helps = (f"field is immutable: {why}",) if finalizers and not users and is_opaque else ()
     pods = [Ref("Pod", each.name, namespace_of(claim)) for each in users[:_USERS_MAX]]
     return Cause(f"{ref_of(claim)} is being deleted{waits}", [claim, pods], helps)
-
-
-_IMMUTABLE: Final = (
-    "field is immutable: opaque parameters are compared by their bytes, and those with spaces differ after a JSON patch"
-)
 
 
 def _unnamed(scene: Scene, pod: JSONObject, use: Use) -> Cause | None:

@@ -20,18 +20,10 @@ from webhook.inventory.claims import Blocked, allocation_of, claims_named, reque
 from webhook.inventory.plugins import home_of, is_ready
 from webhook.inventory.podgroups import group_of, least_of, members, not_ready
 from webhook.inventory.resources import as_in_pods, is_extended, requests
-from webhook.objects import (
-    JSONObject,
-    condition_of,
-    full_name_of,
-    items,
-    mapping,
-    name_of,
-    namespace_of,
-    text,
-    texts,
-)
+from webhook.objects import JSONObject, condition_of, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.problem import Remark
 from webhook.records import NamedTuple
+from webhook.references.lookup import every_rule
 from webhook.scan.claims import fault_of, is_gone
 from webhook.scan.drivers import drivers_of_class
 from webhook.scan.stored import AllocatedDevice
@@ -143,9 +135,8 @@ class Lacks:
         """Yield a cause for each request that no node can meet; if there is none, why all are not met together."""
         nowhere = rejections.nowhere(self._groups)
         unmet = by_key((rejections.whole(key), self._asked[key]) for key in nowhere).values()
-        if not unmet and self._groups:
-            yield self._together()._replace(sort="constraints")
         steps = {id(each): rejections.closest(each.groups)[0].step for several in unmet for each in several}
+        made = [] if unmet or not self._groups else [self._together()._replace(sort="constraints")]
         for alternatives in sorted(unmet, key=lambda several: min(steps[id(each)] for each in several)):
             found = [self._of_request(each) for each in alternatives]
             first, names = found[0], [each.name.partition("/") for each in alternatives]
@@ -153,10 +144,21 @@ class Lacks:
                 said = "; ".join(f"{name}: {each.text}" for (_, _, name), each in zip(names, found, strict=True))
                 said = f"none of the alternatives (firstAvailable) of request {names[0][0]} can be met: {said}"
                 first = Cause(said, [each.about for each in found], sort=first.sort)
-            yield first
+            made.append(first)
+        if any(request["heldBy"] for each in self._asked.values() for _, request in each.groups):
+            yield from self._never()
+        yield from made
         classes = dict.fromkeys(each.device_class for several in unmet for each in several if steps[id(each)])
         for driver in dict.fromkeys(each for name in classes for each in drivers_of_class(self._scene, name)):
             yield from drivers.down(self._scene, driver)
+
+    def _never(self) -> Iterator[Cause]:
+        """Say which claims no node could allocate even if nothing used its devices."""
+        for claim in self._needs.claims:
+            written = self._sources.get(name_of(claim))
+            for each in every_rule()["never-allocated"].check(claim, self._scene.context):
+                helps = () if isinstance(each.hint, Remark) else (each.hint,)
+                yield Cause(f"{written} is never allocated: {each.message}", [written], helps, sort="no-device")
 
     def _of_request(self, asked: _Asked) -> Cause:
         """Say which step leaves too few devices for a request, and why."""
@@ -235,7 +237,7 @@ class Lacks:
         """Return the devices that have one of some taints."""
         slices = self._scene.cluster.allocator.catalog.slices
         devices = (device for each in slices for device in each.devices)
-        return [str(each) for each in devices if any(one in taints for one in each.content.taints)]
+        return [str(each) for each in devices if not {*taints}.isdisjoint(each.content.taints)]
 
     def _evicted(self) -> str:
         """Return the pod of the same workload that a device's taint has evicted; empty if there was none."""
@@ -267,25 +269,26 @@ class Lacks:
             return self._apart(meeting, about)
         details = next((brief(each) for group in full for each in group.details), "each could be met alone")
         attributes = (
-            (self._sources.get(name_of(claim)) or ref_of(claim), text(each, field))
+            (self._sources.get(name_of(claim)) or ref_of(claim), which, text(each, field))
             for claim in self._needs.claims
             for each in items(claim, "spec", "devices", "constraints")
-            for field in ("matchAttribute", "distinctAttribute")
+            for field, which in (("matchAttribute", "the same"), ("distinctAttribute", "different"))
             if text(each, field)
         )
         devices, constraint = self._contested(full[0]), next(attributes, None)
         if constraint and not devices:
-            written, attribute = constraint
+            written, which, attribute = constraint
             return Cause(
-                f"{written.kind} {written.name} wants its requests {' and '.join(key[1] for key in self._whole)} at "
-                f"one {attribute} (a constraint), and no node has such devices together: {details}",
+                f"{written.kind} {written.name} wants devices with {which} {attribute} (a constraint) for its requests "
+                f"{' and '.join(key[1] for key in self._whole)}, and no node has such devices together: {details}",
                 [written, about, Ref("Attribute", attribute)],
             )
         entries = ((text(entry, "name"), self._sources.get(name)) for entry, name in sources_of(self._pod))
-        who = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in entries if ref) or "its requests"
-        need = f"both need device {devices[0]}: they " if len(devices) == 1 else ""
+        whose = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in entries if ref) or "the pod"
+        need = f"need the same device {devices[0]}: they " if len(devices) == 1 else ""
         names = [Ref("Device", each.rpartition("/")[2]) for each in devices[:NAMED_MAX]]
-        return Cause(f"{who} {need}cannot be met together on one node: {details}", [about, names])
+        said = f"the requests of {whose} {need}cannot be met together on one node: {details}"
+        return Cause(said, [about, names])
 
     def _apart(self, meeting: Mapping[RequestKey, Sequence[NodeGroup]], about: About) -> Cause:
         """Say that the devices for different requests are on different nodes."""
@@ -330,19 +333,11 @@ _UNUSABLE: Final = frozenset({"devices-in-use", "devices-tainted", "driver"})
 """The sorts of causes about devices that are there, but not for the pod."""
 
 
-class Explained(NamedTuple):
-    """Why a pod has no node.
-
-    Args:
-        causes: The causes, the most decisive first.
-        placement: The simulated placement of the pod; None if it cannot tell what would help.
-    """
-
-    causes: list[Cause]
-    placement: Placement | None = None
+_Explained = tuple[list[Cause], Placement | None]
+"""Why a pod has no node, the most decisive cause first; and its simulated placement, if that tells what would help."""
 
 
-def explain(scene: Scene, pod: JSONObject) -> Explained:
+def explain(scene: Scene, pod: JSONObject) -> _Explained:
     """Say why a pod has no node."""
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
         about: list[About] = [Ref("Gate", each) for each in gates]
@@ -353,30 +348,27 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
             f"{words and f', as it says: {brief(words)}'}; the scheduler does not look at it until the controller that "
             "set it removes it"
         )
-        return Explained([Cause(said, [*about, known], sort="scheduling-gate", words=words)])
+        return [Cause(said, [*about, known], sort="scheduling-gate", words=words)], None
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
-        return Explained(blocking, scene.scheduler.schedule(pod))
+        return blocking, scene.scheduler.schedule(pod)
     if group_of(pod)[1] and (found := _of_gang(scene, pod)):
         return found
     # Before the simulation allocates claims, and takes their devices back.
     pending, gone = _Pending(scene, pod), list(sorted_as("claim", started.gone(scene, pod)))
     placement = scene.scheduler.schedule(pod)
-    found = pending.found(placement)
+    causes, helping = pending.found(placement)
     results = (AllocatedDevice(claim, each) for claim in placement.claims for each in results_of(claim))
     if placement.node is not None and not any(is_gone(each, scene) for each in results):
         back = "its allocation has to be taken back first"
-        gone = [each._replace(text=f"{each.text}; {back}", helps=(_TAKEN_BACK,)) for each in gone]
-    return found._replace(causes=[*gone, *found.causes])
+        wait = "wait: the scheduler takes the allocation back, and tries again; if it does not, see its log"
+        gone = [each._replace(text=f"{each.text}; {back}", helps=(wait,)) for each in gone]
+    return [*gone, *causes], helping
 
 
-_TAKEN_BACK: Final = "wait: the scheduler takes the allocation back, and tries again; if it does not, see its log"
-
-
-def helps(scene: Scene, found: Explained) -> tuple[str, ...]:
+def helps(scene: Scene, cause: Cause, placement: Placement | None) -> tuple[str, ...]:
     """Return the changes with which a pod would get a node, and what releases claims that keep devices for nothing."""
-    placement = found.placement
     changes = [each["change"] for each in scene.answers.of(placement)["why"]["help"]] if placement else []
-    held = (each for each in refs_of(found.causes[0].about) if each.kind == "ResourceClaim")
+    held = (each for each in refs_of(cause.about) if each.kind == "ResourceClaim")
     stored = (scene.inventory.find(each.kind, each.name, each.namespace) for each in held)
     faults = (fault_of(each, scene) for each in stored if each)
     return (*changes, *(each.hint for each in faults if each))
@@ -404,14 +396,14 @@ def scaling(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 # -- gangs
 
 
-def _of_gang(scene: Scene, asked: JSONObject) -> Explained | None:
+def _of_gang(scene: Scene, asked: JSONObject) -> _Explained | None:
     """Say why the gang of a pod's PodGroup cannot be scheduled; None if enough of its pods find devices."""
     group = group_of(asked)
     ref = Ref("PodGroup", group[1], group[0])
     pods, least = members(group, scene.inventory), least_of(group, scene.inventory)
     said, help_ = not_ready(group, scene.inventory, len(pods))
     if said:
-        return Explained([Cause(said, [ref], tuple(filter(None, [help_])), sort="pod-group")])
+        return [Cause(said, [ref], tuple(filter(None, [help_])), sort="pod-group")], None
     if not least:
         return None
 
@@ -426,14 +418,14 @@ def _of_gang(scene: Scene, asked: JSONObject) -> Explained | None:
             continue
         if isinstance(claims.uses(scene, each), Blocked):
             blocking = next(sorted_as("claim", claims.blocking(scene, each)))
-            return Explained([told(each, blocking, "waits for its claim")])
+            return [told(each, blocking, "waits for its claim")], None
         placement = scene.scheduler.schedule(each)
         if placement.node is None and not placement.awaited:
             if fitting >= least:
                 break
-            found = _Pending(scene, each, frozenset(map(name_of, pods))).found(placement)
-            first = told(each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
-            return Explained([first, *found.causes[1:]], found.placement)
+            causes, helping = _Pending(scene, each, frozenset(map(name_of, pods))).found(placement)
+            first = told(each, causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
+            return [first, *causes[1:]], helping
         fitting += 1
     return None
 
@@ -452,7 +444,7 @@ class _Pending:
         self._allocated = {name_of(each) for each in named if each is not None and allocation_of(each)}
         """The claims that have devices before the simulation gives them some."""
 
-    def found(self, placement: Placement) -> Explained:
+    def found(self, placement: Placement) -> _Explained:
         """Return why a placement has no node, and what would help."""
         others = list(self._not_simulated())
         first = [] if placement.awaited else others
@@ -461,7 +453,7 @@ class _Pending:
             reason = self.scene.answers.of(placement)["why"]["reason"]
             causes = [Cause(reason, [*self.sources.values()])]
         # The simulation does not know these reasons: what it finds would not help.
-        return Explained(causes, None if others else placement)
+        return causes, None if others else placement
 
     def _simulated(self, placement: Placement, *, is_explained: bool) -> Iterator[Cause]:
         if placement.awaited:
@@ -488,11 +480,10 @@ class _Pending:
     # -- before any node
 
     def _full(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
-        for claim in used:
-            if binding.used_up([claim]):
-                most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
-                helps = ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",)
-                yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], helps)
+        most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
+        help_ = "use a further claim, or one claim for each pod (a ResourceClaimTemplate)"
+        for claim in (each for each in used if binding.used_up([each])):
+            yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], (help_,))
 
     def _missing_classes(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         known = {name for _, name in self.scene.inventory.names("DeviceClass")}
@@ -710,7 +701,8 @@ class _Pending:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
         claim = next(filter(allocation_of, needs.claims))
         others = {*rejections.holder(self.scene.cluster, full_name_of(claim), 0)["pods"]} - {name_of(self.pod)}
-        helps = (_NOT_SHARED,) if others and self._source(claim).kind == "ResourceClaim" else ()
+        apart = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
+        helps = (apart,) if others and self._source(claim).kind == "ResourceClaim" else ()
         said = f"{ref_of(claim)} is allocated on {names}, and {cause.text}"
         return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))
 
@@ -787,9 +779,6 @@ class _Pending:
             [about, self.scene.mentioned(words, namespace_of(self.pod)), self.pod, Ref("Node", node)],
             (*unseen, "the scheduler tries again after changes in the cluster, and after five minutes in any case"),
         )
-
-
-_NOT_SHARED: Final = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
 
 
 def _words(said: str) -> str:

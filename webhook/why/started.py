@@ -11,16 +11,7 @@ from webhook.allocation.devices import Tolerations, taint_of
 from webhook.explain.components import cures
 from webhook.hints.names import listed
 from webhook.inventory import devices_reported, has_ended
-from webhook.inventory.claims import (
-    MADE,
-    Blocked,
-    Use,
-    allocation_of,
-    claims_named,
-    device_of,
-    requests_of,
-    results_of,
-)
+from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_named, device_of, requests_of, results_of
 from webhook.inventory.plugins import home_of
 from webhook.inventory.resources import is_of_resources
 from webhook.objects import (
@@ -49,16 +40,8 @@ from webhook.why import claims, containers, drivers
 from webhook.why.containers import CRASHED, PREPARE, brief
 from webhook.why.scene import About, Cause, Event, Ref, Scene, about_taints
 
-_ELSEWHERE: Final = (
-    "give the driver the directories plugins and plugins_registry below kubelet's --root-dir, which is not "
-    "/var/lib/kubelet in k0s and MicroK8s, by hostPath and under the same path in the container; else see its log"
-)
 _FORGETTING: Final = re.compile(r"v1\.34\.[01](?![0-9])")
 """The kubelets that forget a driver when the connection to it has been idle for half an hour (kubernetes#133920)."""
-_FORGOTTEN: Final = (
-    "update kubelet to 1.34.2: up to 1.34.1, it forgets drivers that it has not called for half an hour; until then, "
-    "restart kubelet or the driver's pod"
-)
 _SEE_LOG: Final = "see the log of the driver's pod on the node"
 _UNREGISTERED: Final = re.compile(r"(?i)\bDRA driver (\S+) is not registered|plugin name (\S+) not found in the list")
 _OF_PARAMETERS: Final = re.compile(
@@ -76,7 +59,6 @@ _OF_KUBELET: Final = re.compile(
     r"|\bcheckpoint ResourceClaim\b"
 )
 """Kubelet's own messages about a claim, before it calls drivers (``pkg/kubelet/cm/dra/manager.go``)."""
-_UNSERVED: Final = "the server could not find the requested resource"
 _PREEMPTED: Final = re.compile(r"Preempted by pod ([\w-]{36})")
 NOT_STARTED, RUNNING, ENDED = "not-started", "running", "ended"
 
@@ -142,8 +124,10 @@ def _disruption(pod: JSONObject) -> JSONObject | None:
 
 
 def _terminating(scene: Scene, pod: JSONObject) -> Cause:
-    target, down = _disruption(pod), _node_down(scene, pod)
-    helps = (_NOT_BACK.format(text(pod, "spec", "nodeName")),) if down else ()
+    target, down, home = _disruption(pod), _node_down(scene, pod), text(pod, "spec", "nodeName")
+    helps = down.helps if down else ()
+    if down and scene.inventory.find("Node", home):
+        helps = (_NOT_BACK.format(home),)
     if target is not None:
         found = _disrupted(scene, pod, target)
         held = list(dict.fromkeys(full_name_of(each.claim) for each in results(scene, pod)))
@@ -168,6 +152,7 @@ _NOT_BACK: Final = (
     "if {0} does not come back, delete it, or taint it with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute: "
     "its pods are removed then, and their claims released"
 )
+_ORPHANED: Final = "kube-controller-manager deletes pods without a node, and releases their claims; if not, see its log"
 _OVERDUE: Final = 120
 """The seconds for which a pod may outlast its grace period."""
 
@@ -189,10 +174,13 @@ def _unreleased(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 
 def _node_down(scene: Scene, pod: JSONObject) -> Cause | None:
-    """Say that the node of a pod is not ready; None if it is, or is not known."""
-    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
-    found = drivers.not_ready(node) if node else None
-    return found and found._replace(text=f"its node {name_of(node)} {found.text}")
+    """Say that the node of a pod is not ready, or is gone; None if it is ready, or no nodes are known."""
+    name = text(pod, "spec", "nodeName")
+    if node := scene.inventory.find("Node", name):
+        found = drivers.not_ready(node)
+        return found and found._replace(text=f"its node {name} {found.text}")
+    is_gone = name and scene.inventory.knows("Node")
+    return Cause(f"its node {name} does not exist", [Ref("Node", name), pod], (_ORPHANED,)) if is_gone else None
 
 
 def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
@@ -374,12 +362,10 @@ def _tainted(scene: Scene, pod: JSONObject, *effects: str) -> Iterator[Cause]:
 
 def _not_started(scene: Scene, pod: JSONObject, node: JSONObject | None) -> Iterator[Cause]:
     yield from _unreserved(scene, pod)
-    if node is None and scene.inventory.knows("Node"):
-        name = text(pod, "spec", "nodeName")
-        yield Cause(f"its node {name} does not exist", [Ref("Node", name), pod])
-        return
     if down := _node_down(scene, pod):
         yield down._replace(text=f"{down.text}, so that kubelet does not start it")
+        if node is None:
+            return
     if unprepared := scene.events(pod, PREPARE):
         yield from _of_drivers(scene, pod, node, unprepared[0])
     yield from gone(scene, pod)
@@ -432,12 +418,19 @@ def _not_registered(scene: Scene, driver: str, where: str, event: Event) -> Caus
     if workload := drivers.daemon_set(scene, driver, node):
         there = drivers.pod_on(scene, workload, where) or {}
         since = text(condition_of(there, "Ready"), "lastTransitionTime")
-        is_lost = "" < since < event.time
-        why = f"the pod of its DaemonSet {full_name_of(workload)} " + (
-            f"has been ready since {since}" if is_lost else "is ready by now, and kubelet tries again"
-        )
-        help_ = _ELSEWHERE if is_lost else ""
-        help_ = _FORGOTTEN if _FORGETTING.match(text(node, "status", "nodeInfo", "kubeletVersion")) else help_
+        why, help_ = f"the pod of its DaemonSet {full_name_of(workload)} is ready by now, and kubelet tries again", ""
+        if "" < since < event.time:
+            why = f"the pod of its DaemonSet {full_name_of(workload)} has been ready since {since}"
+            help_ = (
+                "give the driver the directories plugins and plugins_registry below kubelet's --root-dir, which is not "
+                "/var/lib/kubelet in k0s and MicroK8s, by hostPath and under the same path in the container; else see "
+                "its log"
+            )
+        if _FORGETTING.match(text(node, "status", "nodeInfo", "kubeletVersion")):
+            help_ = (
+                "update kubelet to 1.34.2: up to 1.34.1, it forgets drivers that it has not called for half an hour; "
+                "until then, restart kubelet or the driver's pod"
+            )
     said = f"driver {driver} is not registered with kubelet on {where}: {why}"
     return Cause(said, [Ref("Driver", driver), node, workload], (help_,) if help_ else ())
 
@@ -470,10 +463,10 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
         stored = f"ResourceClaim {name_of(claim)}" if claim else what
         yield _by_kubelet(scene, pod, own, stored, [written, claim])
     elif any(each in configured for each in found) and _OF_PARAMETERS.search(words):
-        hints = [*dict.fromkeys(each for rule in _PARAMETERS for each in scene.rule(rule, claim or {}))]
-        hint = f" ({brief(hints[0], 120)})" if hints else ""
-        of_class = [each for each in configs if text(each, "source") == "FromClass"]
-        stated = f"the opaque parameters of {what}" + (" or its class" if of_class else "")
+        rules = ("wrong-parameters", "driver-gate")
+        hint = next((f" ({brief(each, 120)})" for rule in rules for each in scene.rule(rule, claim or {})), "")
+        of_class = any(text(each, "source") == "FromClass" for each in configs)
+        stated = f"the opaque parameters of {what}{' or its class' * of_class}"
         yield Cause(
             f"{who} refuses {stated}: {brief(words, 160)}{hint}",
             about,
@@ -484,16 +477,13 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
         yield Cause(f"{who} cannot prepare the devices of {what}: {brief(words)}", about, tuple(helps))
 
 
-_PARAMETERS: Final = ("wrong-parameters", "driver-gate")
-
-
 def _by_kubelet(scene: Scene, pod: JSONObject, said: re.Match[str], what: str, about: About) -> Cause:
     """Say why kubelet does not ask the drivers to prepare a claim."""
     node = Ref("Node", text(pod, "spec", "nodeName"))
     who, around = f"kubelet on {node.name}", [about, node]
     if said["unread"]:
         found = f"{who} cannot read {what}: {brief(said['unread'])}"
-        if _UNSERVED not in said["unread"]:
+        if "the server could not find the requested resource" not in said["unread"]:
             return Cause(found, around, words=said.string)
         version = text(scene.inventory.find("Node", node.name), "status", "nodeInfo", "kubeletVersion")
         return Cause(

@@ -116,7 +116,7 @@ def comparison_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] 
             if None not in values and constant.value not in values:
                 known = sorted(each for each in values if each is not None)
                 only = ", ".join(some_of([*map(quoted, known)], _LISTED, "and {} more"))
-                message = f"{field} is never {quoted(constant.value)}: the policy's rules match only {only}"
+                message = f"{field} is never {quoted(constant.value)}: the rules match only {only}"
                 hint = did_you_mean(constant.value, known, quotes='"')
                 problem = warning("impossible-value", stated.path, message, hint, stated.start + constant.offset)
                 # Generated policies ask for the operation, whatever their rules match.
@@ -581,18 +581,10 @@ def check_policies(
             *_unmatched_subresources(policy, kinds),
             *_unchangeable(policy, kinds),
             *_param_kind(policy, policies),
-            *_constants(policy),
-            *_malformed(policy),
-            *_ordered_texts(policy),
-            *_unwritten_amounts(policy, kinds),
-            *_unknown_words(policy, kinds),
-            *_patterns(policy),
             *_messages(policy),
-            *_comments(policy),
             *unused,
-            *(each for each in type_warnings(policy, kinds) if each.path not in ignored),
+            *(each for each in expression_warnings(policy, kinds, accounts) if each.path not in ignored),
             *literal_warnings(policy, kinds),
-            *comparison_warnings(policy, kinds, accounts),
         ]
         checked.add(id(policy.given))
         for _, path, _, compiled in () if wrong else policy.without_messages:
@@ -606,6 +598,23 @@ def check_policies(
         findings += [PolicyFinding(policy.given, each) for group in alike.values() for each in group[:_MOST_ALIKE]]
     unchecked = {id(each.given) for each in policies.findings if each.problem.level == ERROR} - checked
     return CheckResult(policies, tuple(findings), tuple(costs), len(unchecked))
+
+
+def expression_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] = ()) -> Iterator[Problem]:
+    """Find expressions of which a part cannot work, whatever the object is.
+
+    Args:
+        accounts: The users of the service accounts that are defined beside the policy.
+    """
+    yield from _constants(policy)
+    yield from _malformed(policy)
+    yield from _ordered_texts(policy)
+    yield from _unwritten_amounts(policy, kinds)
+    yield from _unknown_words(policy, kinds)
+    yield from _patterns(policy)
+    yield from _comments(policy)
+    yield from type_warnings(policy, kinds)
+    yield from comparison_warnings(policy, kinds, accounts)
 
 
 def _checkable(policies: PolicySet) -> Iterator[tuple[Policy, frozenset[Path]]]:
