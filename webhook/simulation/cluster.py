@@ -27,7 +27,7 @@ from webhook.api.versions import DEFAULT, patch_of, release_of
 from webhook.budget import check_deadline
 from webhook.deviceselectors.fleet import absent_nodes, shortened
 from webhook.inventory import Inventory
-from webhook.inventory.affinity import NodesByLabel, nodes_named, required, selects, wants
+from webhook.inventory.affinity import NodesByLabel, nodes_named, required, wants
 from webhook.inventory.claims import (
     MADE,
     Blocked,
@@ -47,7 +47,7 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple, Told
 from webhook.release import Release
-from webhook.simulation.binding import is_unavailable, newest, refusal, written
+from webhook.simulation.binding import is_unavailable, newest, refusal, serves, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, Taken, total
 from webhook.spelling import either, some_of
 
@@ -722,11 +722,11 @@ class Round:
         self.cluster, self.needs = cluster, needs
         self._pending: list[JSONObject] = []
         self._asked: dict[frozenset[str], _Asked] = {}
-        self._allocated: list[tuple[int, JSONObject, JSONObject]] = []
-        """The claims that have devices: each claim's place, node selector and content."""
+        self._allocated: list[tuple[int, JSONObject]] = []
+        """The claims that have devices, each with its place."""
         for index, each in enumerate(needs.claims):
-            if allocation := allocation_of(each):
-                self._allocated.append((index, mapping(allocation, "nodeSelector"), each))
+            if allocation_of(each):
+                self._allocated.append((index, each))
             else:
                 self._pending.append(each)
         self._extended = frozenset(name for name in needs.demand.requests if cluster.extended.provides(name))
@@ -805,9 +805,8 @@ class Round:
         state = self.cluster.nodes[node]
         unavailable = tuple(
             index
-            for index, selector, claim in self._allocated
-            if (selector and not selects(selector, state.node))
-            or (self.cluster.waits and is_unavailable(claim, self.cluster.now))
+            for index, claim in self._allocated
+            if not serves(claim, state.node) or (self.cluster.waits and is_unavailable(claim, self.cluster.now))
         )
         result = self.result_on(node)
         if result is not None and result.timed_out:

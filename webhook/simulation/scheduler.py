@@ -17,7 +17,7 @@ from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api.templates import source
 from webhook.budget import DeadlineExceededError, check_deadline
 from webhook.inventory import has_ended
-from webhook.inventory.affinity import nodes_named, selects
+from webhook.inventory.affinity import nodes_named
 from webhook.inventory.claims import (
     MADE,
     POD,
@@ -322,8 +322,7 @@ class Scheduler:
             and binding.waits(left)
             and not binding.is_unavailable(left, cluster.now)
         ):  # it only waits for the devices of its claim for extended resources
-            selector = mapping(allocation_of(left), "nodeSelector")
-            home = next((each.name for each in cluster.nodes if not selector or selects(selector, each.node)), "")
+            home = next((each.name for each in cluster.nodes if binding.serves(left, each.node)), "")
             return self._waiting(Placement(pod, None, None, (*claims, left), candidates=(home,)), [left], home), False
         uncertain = next(iter(verdicts.uncertain.values()), "")
         placement = Placement(pod, None, None, claims, verdicts=verdicts, needs=round_.needs, uncertain=uncertain)
