@@ -26,7 +26,6 @@ from webhook.explain.places import (
     declared_at,
     doc_of,
     kinds,
-    parts,
     rules_at,
     unjudged,
     within,
@@ -58,10 +57,11 @@ def counterpart(place: FieldPlace, kind: ExplainedKind, release: Release | None)
     left = [kind.place]
     while left:
         other = left.pop()
-        if other.home == place.home:
-            boxes = (part for part in parts(other, release) if part.is_box and place.is_box)
+        is_inlined = other.type and other.type.inlining and (*other.home, other.type.unboxed) == place.home
+        if is_inlined or other.home == place.home:
+            boxes = (part for part in children(other, release) if part.is_box and place.is_box)
             return next(boxes, other)
-        left += (part for part in parts(other, release) if place.home[: len(part.home)] == part.home)
+        left += (part for part in children(other, release) if place.home[: len(part.home)] == part.home)
     return None
 
 
@@ -153,6 +153,8 @@ def readers(place: FieldPlace, release: Release | None) -> Iterator[tuple[Stated
         if around.field.immutable:
             yield from ((each, around) for each in rules_at(around, release) if each.name == IMMUTABLE)
         steps = set(place.home[len(around.home) :])
+        if around.type and around.type.inlining:
+            steps.discard(around.type.unboxed)
         for stated in declared_at(around, release):
             if stated.declared and steps <= _fields(stated.declared):
                 yield stated, around
@@ -437,7 +439,7 @@ def _elsewhere(place: FieldPlace, release: Release | None) -> Iterator[str]:
         where = f"  {kind.version:{width}}  {served_in(kind.served):12}"
         if other is None:
             yield f"{where}  not there"
-        elif other.field.inline or place.is_box > other.is_box:
+        elif other.home != place.home or place.is_box > other.is_box:
             yield f"{where}  its fields sit on {'.'.join(other.path)} itself"
         else:
             facts = "".join(f"  {fact}" for fact in _differing(place, other, release))
