@@ -143,6 +143,7 @@ class TestCompletion:
             "validate --level=attribute-values=e": ["error"],
             "validate --level w": [
                 "warn",
+                "webhook-condition=",
                 "webhook-fields=",
                 "webhook-names=",
                 "webhook-not-called=",

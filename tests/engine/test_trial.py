@@ -8,7 +8,6 @@ import pytest
 
 from tests.policy.examples import binding, definition, mutating, policy, rule, validating
 from tests.rows import each_row, each_row_beside
-from webhook.api.versions import NEWEST
 from webhook.engine.offline import evaluate
 from webhook.engine.trial import try_policies
 from webhook.policy.evaluation.request import Request
@@ -22,7 +21,7 @@ PODS, CLAIMS = (
 
 
 def tried(*given: dict[str, Any]) -> list[tuple[str, str, str]]:
-    found = try_policies(load(given), NEWEST).findings
+    found = try_policies(load(given)).findings
     return [(each.problem.field, each.problem.message, each.problem.hint) for each in found]
 
 
@@ -199,7 +198,7 @@ def test_what_a_policy_with_parameters_may_add_is_not_missing(rules: Any, match:
 
 def levels(validation: dict[str, str], operations: Sequence[str] = ("CREATE",)) -> list[tuple[str, str, str]]:
     given = validating(validation, rules=[PODS | {"operations": [*operations]}])
-    problems = [each.problem for each in try_policies(load(given), NEWEST).findings]
+    problems = [each.problem for each in try_policies(load(given)).findings]
     return [(each.level, each.field, each.message.partition("shown instead: ")[2]) for each in problems]
 
 
@@ -314,7 +313,7 @@ def test_of_policies_that_take_very_much_work_the_rest_is_not_tried(monkeypatch:
     slow = f"{list(range(40))}.all(x, {list(range(40))}.all(y, x + y >= 0))"
     judging, _ = validating(slow, "object.metadata.labels.a == 'b'", rules=[CLAIMS])
     given = [judging | {"metadata": {"name": name}} for name in ("a", "b", "c")]
-    trial = try_policies(load(given), NEWEST)
+    trial = try_policies(load(given))
     assert [each.given.object for each in trial.findings] == given[:1]
     assert [each.name for each in trial.untried] == ["b", "c"]
 

@@ -186,7 +186,7 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
     for part in claims_in(obj):
         # What a manifest in another object is called may be written beside it, or come from a controller.
         seen = map(part.seen, judged(part.manifest))
-        problems += (each for each in seen if each.reason != REQUIRED or each.path[-2:] != _NAME)
+        problems += (each for each in seen if each.reason != REQUIRED or each.path[-2:] != ("metadata", "name"))
     for pods in pods_in(obj, locations):
         if is_pod_without_claims(pods.manifest):
             continue
@@ -204,7 +204,6 @@ def _undecoded(problems: Iterable[Problem]) -> Iterator[Problem]:
 
 
 _SPEC: Final = ("template", "spec")
-_NAME: Final = ("metadata", "name")
 
 
 def _of_job(template: dict[str, Any], judged: Callable[[Any], list[Problem]]) -> Iterator[Problem]:
@@ -262,13 +261,11 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
 
 
 def _misfits(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
-    """List why a quota, or an object that names the API group of DRA, such as a role, cannot be decoded."""
+    """List why a quota, a role, or an object that names the API group of DRA, cannot be decoded."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
-    if (
-        not isinstance(version, str)
-        or not isinstance(kind, str)
-        or (kind != "ResourceQuota" and GROUP not in repr(obj))
-    ):
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return []
+    if kind != "ResourceQuota" and not version.startswith("rbac.") and GROUP not in repr(obj):
         return []
     if type_of(version, kind) is None:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from webhook.api.judgement import judge
 from webhook.api.versions import find, release_of
@@ -68,10 +68,10 @@ def _changed(
             done = mutate_request(sent, policies, authorizer, rewrite, complete)
     except RefusedError as error:
         return MutatedManifest(sent, Mutation(_refused(sent, error)), request.object, request, policies)
-    if done.object == sent.object or done.object is None:
+    written = done.verdict.object
+    if written == sent.object or written is None:
         return MutatedManifest(sent, done, request.object, request, policies)
-    final = defaulted(sent._replace(object=done.object), policies.kinds)
-    written = done.object
+    final = defaulted(sent._replace(object=written), policies.kinds)
     for again, before in plugged:
         written = stated(written, again, before, written)
     submitted = _without_changed_texts(request.object, sent.object, final.object)
@@ -236,10 +236,6 @@ def evaluate(
     return verdict._replace(object=mutated.manifest, judged=mutated.judged)
 
 
-_JUDGED: Final = ("", STATUS)
-"""The subresources whose updates are judged."""
-
-
 def made_invalid(changed: Request | None, sent: Request, kinds: Kinds) -> Iterator[Problem]:
     """Yield the API server's refusals of a changed object that do not apply to the object that was sent.
 
@@ -248,7 +244,8 @@ def made_invalid(changed: Request | None, sent: Request, kinds: Kinds) -> Iterat
     Args:
         changed: The request as :class:`Verdict` has it.
     """
-    if changed is None or sent.object is None or changed == sent or sent.subresource not in _JUDGED:
+    is_judged = sent.subresource in {"", STATUS}
+    if changed is None or sent.object is None or changed == sent or not is_judged:
         return
 
     def refusals(request: Request) -> list[Problem]:

@@ -34,6 +34,7 @@ from webhook.simulation.binding import CONSUMERS_MAX
 from webhook.simulation.cluster import (
     NODE_ALLOCATABLE,
     NODE_STATES,
+    UNSCHEDULABLE,
     Cluster,
     Demand,
     NodeState,
@@ -134,10 +135,11 @@ def of_claims(
     Args:
         claims: The claims; those that have devices are left alone.
     """
-    pending = {index: claim for index, claim in enumerate(claims) if not allocation_of(claim)}
-    named = Counter(name for claim in pending.values() for name in {each.name for each in requests_of(claim)})
-    compared = Counter(_compared(each) for claim in pending.values() for each in _constraints(claim))
-    for index, claim in pending.items():
+    pending = {index: (claim, requests_of(claim)) for index, claim in enumerate(claims) if not allocation_of(claim)}
+    named = Counter(name for _, asks in pending.values() for name in {each.name for each in asks})
+    compared = Counter(_compared(each) for claim, _ in pending.values() for each in _constraints(claim))
+    is_found = any(group.taken for group in groups)
+    for index, (claim, asks) in pending.items():
         full_name = full_name_of(claim)
         of_claim = f" of claim {full_name}"
         for constraint in _constraints(claim):
@@ -146,7 +148,7 @@ def of_claims(
                 concerned = ", ".join(texts(constraint, "requests")) or "all requests"
                 what += f" for {concerned}{of_claim if len(pending) > 1 else ''}"
             yield Change(what, 2, f"{index} {what}", in_claim(index, partial(_unconstrained, constraint)))
-        for asked in requests_of(claim):
+        for asked in asks:
             alike = [
                 each
                 for group in groups
@@ -154,7 +156,6 @@ def of_claims(
                 if (each["claim"], each["request"]) == (full_name, asked.name)
             ]
             title = f"request {asked.name}{of_claim if named[asked.name] > 1 else ''}"
-            is_found = any(group.taken for group in groups)
             yield from _Request(cluster, index, asked, alike, title, is_found).changes(error)
 
 
@@ -472,33 +473,33 @@ def releases(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup]) -> Ite
                 in_claim(index, lambda claim: claim["status"]["reservedFor"].pop(0)),
                 parts=_LEFT,
             )
-    held = {one["claim"]: one["devices"] for g in groups for request in g.requests for one in request["heldBy"]}
+    held = {one["claim"]: one for g in groups for request in g.requests for one in request["heldBy"]}
     nodes = {node for g in groups if g.resolvable for node in g.nodes}
     claims = cluster.inventory.all("ResourceClaim") if nodes else ()
     on = [full_name_of(each) for each in claims if not cluster.nodes_of(each).isdisjoint(nodes)]
-    yield from islice(_released(cluster, needs.pod, own, {**own, **held}, on), _RELEASED_MAX)
+    yield from islice(_released(cluster, needs.pod, own, held, on), _RELEASED_MAX)
 
 
 def _released(
-    cluster: Cluster, pod: JSONObject, own: Mapping[str, int], wanted: Collection[str], on: Iterable[str]
+    cluster: Cluster, pod: JSONObject, own: Mapping[str, int], held: Mapping[str, JSONObject], on: Iterable[str]
 ) -> Iterator[Change]:
     """Release claims with devices, but for those of copies of a pod, and of pods that are scheduled together with it.
 
     Args:
         own: The places of the pod's own claims.
-        wanted: The claims whose devices the pod wants; other pods of its workload would take them in its place.
+        held: The claims whose devices the pod wants; other pods of its workload would take them in its place.
         on: The claims of pods on nodes that lack room for it.
     """
     owners, group = set(owners_of(pod)), at(pod, "spec", "schedulingGroup")
-    for name in dict.fromkeys((*wanted, *on)):
-        claim, using = cluster.claim(name), holder(cluster, name, 0)
+    for name in dict.fromkeys((*own, *held, *on)):
+        claim, using = cluster.claim(name), held.get(name) or holder(cluster, name, 0)
         if claim is None or not allocation_of(claim) or using["state"] == COPY:
             continue
         namespace = namespace_of(claim)
         pods = [cluster.inventory.find("Pod", each, namespace) or {} for each in using["pods"]]
         is_same = any(not owners.isdisjoint(owners_of(each)) for each in pods)
         is_of_gang = bool(group) and any(at(each, "spec", "schedulingGroup") == group for each in pods)
-        if (is_same and name in wanted) or (is_of_gang and namespace == namespace_of(pod)):
+        if (is_same and name in {*own, *held}) or (is_of_gang and namespace == namespace_of(pod)):
             continue
         count = len(results_of(claim))
         size = f" with {count} devices" if count > 1 else ""
@@ -575,8 +576,9 @@ def of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
     """Tolerate exactly the taints of a node; taints that reflect the node's state have to go instead."""
     states: dict[frozenset[Taint], list[int]] = {}
     for index, node in enumerate(nodes):
-        if untolerated := node.untolerated(demand.tolerations):
-            states.setdefault(frozenset(untolerated), []).append(index)
+        cordon = [UNSCHEDULABLE] if node.is_cordoned(demand.tolerations) else []
+        if untolerated := frozenset([*node.untolerated(demand.tolerations), *cordon]):
+            states.setdefault(untolerated, []).append(index)
     for taints, places in sorted(states.items(), key=lambda each: (len(each[0]), -len(each[1])))[:_STATES_MAX]:
         ordered = sorted(taints)
         to_tolerate = [str(each) for each in ordered if each.key not in NODE_STATES]

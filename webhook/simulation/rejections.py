@@ -17,7 +17,7 @@ from webhook.formats.quantities import readable_quantity
 from webhook.grouping import by_key
 from webhook.inventory import has_ended
 from webhook.inventory.affinity import nodes_named, requirement, selects, unmatched
-from webhook.inventory.claims import POD, DeviceID, allocation_of, consumers, device_of, reserved_for, results_of
+from webhook.inventory.claims import POD, Consumer, DeviceID, allocation_of, device_of, reserved_for, results_of
 from webhook.inventory.resources import NATIVE, PODS, resource_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
 from webhook.records import NamedTuple
@@ -59,7 +59,7 @@ def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
     users = reserved_for(claim)
     pods = [each.name for each in users if each.resource == POD]
     others = [str(each) for each in users if each.resource != POD]
-    state = "" if claim is None else _state(cluster, claim, others)
+    state = "" if claim is None else _state(cluster, claim, users)
     return {"claim": name, "pods": pods, "others": others, "state": state, "devices": devices}
 
 
@@ -78,12 +78,14 @@ def _listed(names: list[str]) -> str:
     return ", ".join(some_of(names, 2, "…"))
 
 
-def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
+def _state(cluster: Cluster, claim: JSONObject, users: Sequence[Consumer]) -> str:
     """Return why a claim may soon be released, or never is: the state of its pods, with names where these differ."""
+    if not users:
+        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else "used by no pod"
     namespace = namespace_of(claim)
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for entry, pod in consumers(claim, cluster.inventory):
-        name, state = entry.name, ""
+    for name, uid in [(each.name, each.uid) for each in users if each.resource == POD]:
+        pod, state = cluster.inventory.referred("Pod", name, uid, namespace), ""
         if f"{namespace}/{name}" in cluster.copies:
             state = COPY
         elif pod is None and cluster.inventory.find("Pod", name, namespace):
@@ -95,8 +97,6 @@ def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
         elif at(pod, "metadata", "deletionTimestamp"):
             state = TERMINATING
         found[state].append(name)
-    if not found and not others:
-        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else "used by no pod"
     if len(found) == 1:
         return next(iter(found))
     return ", ".join(f"{_listed(names)} {state}" for state, names in found.items() if state)

@@ -141,6 +141,8 @@ class Suggestions:
             with self._changed(needs, other) as round_:  # to see what a selector hides
                 groups = [*groups, *Explainer(cluster).groups(self._verdicts(round_).by_node, round_)]
             changes = self._of_pod(needs, groups, error)
+        if needs.claims or any(group.requests for group in groups):
+            changes = _smallest([*changes, *releases(cluster, needs, groups)])
         for found in self._alone_or_paired(needs, changes):
             helps = True
             yield found
@@ -156,14 +158,10 @@ class Suggestions:
             yield from self._paired(needs, [(change, update) for update in updates for change in changes])
 
     def _of_pod(self, needs: Needs, groups: Sequence[NodeGroup], error: Fault) -> list[Change]:
-        """Return the changes to a pod, its claims and those of others, the smallest first."""
-        wants_devices = needs.claims or any(group.requests for group in groups)
-        every = [
-            *of_claims(self._cluster, needs.claims, groups, error),
-            *of_pods(self._cluster, needs, groups),
-            *(releases(self._cluster, needs, groups) if wants_devices else ()),
-        ]
-        return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
+        """Return the changes to a pod and its claims."""
+        return _smallest(
+            [*of_claims(self._cluster, needs.claims, groups, error), *of_pods(self._cluster, needs, groups)]
+        )
 
     def _alone_or_paired(self, needs: Needs, changes: Sequence[Change]) -> Iterator[Suggestion]:
         """Try each change alone; if none helps, in pairs.
@@ -191,11 +189,9 @@ class Suggestions:
 
     def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[Suggestion]:
         """Try changes together: with the smallest that help in place of each, and that open as many nodes."""
-        fitting = self._nodes(needs, changes)
+        fitting, at_least = self._nodes(needs, changes)
         if not fitting:
             return
-        untried = Verdicts(self._cluster, _edited(needs, changes).demand).nodes[NODES_MAX:]
-        at_least = bool(_concerned(changes, untried))
         exact, nodes = self._least(needs, changes, fitting, opening=1)
         yield self._suggestion(needs, exact, nodes, at_least=at_least)
         if len(fitting) > len(nodes):
@@ -216,22 +212,22 @@ class Suggestions:
         for place, change in enumerate(changes):
             for closer in islice(change.closer(fitting), _CLOSER_MAX):
                 less = (*exact[:place], closer, *exact[place + 1 :])
-                found = self._nodes(needs, less)
+                found, _ = self._nodes(needs, less)
                 if len(found) >= opening:
                     exact, nodes = less, found
                     break
         return exact, nodes
 
-    def _nodes(self, needs: Needs, changes: Sequence[Change]) -> list[int]:
-        """Return the nodes that would accept the pod."""
+    def _nodes(self, needs: Needs, changes: Sequence[Change]) -> tuple[list[int], bool]:
+        """Return the nodes that would accept the pod, and whether others were left untried."""
         with self._changed(needs, changes) as round_:
             if self._filtered > _FILTERED_MAX:
                 raise DeadlineExceededError
             if not round_.is_reservable:
-                return []
+                return [], False
             fitting, errors = (verdicts := self._verdicts(round_)).fitting, verdicts.errors
             nodes = [] if errors else sorted(fitting, key=lambda node: (-fitting[node], node))
-            return _concerned(changes, nodes)
+            return _concerned(changes, nodes), bool(_concerned(changes, verdicts.nodes[NODES_MAX:]))
 
     def _verdicts(self, round_: Round) -> Verdicts:
         verdicts = Verdicts(round_.cluster, round_.needs.demand)
@@ -258,6 +254,11 @@ class Suggestions:
                     gone.enter_context(self._cluster.without(change.released))
             cluster = next((change.cluster for change in changes if change.cluster is not None), self._cluster)
             yield Round(cluster, _edited(needs, changes))
+
+
+def _smallest(changes: Iterable[Change]) -> list[Change]:
+    """Return the changes that are tried, the smallest first."""
+    return sorted(changes, key=lambda each: each.size)[:_TRIED_MAX]
 
 
 def _edited(needs: Needs, changes: Sequence[Change]) -> Needs:

@@ -206,12 +206,20 @@ def whole_bytes(container: View) -> Iterator[Problem]:
     The API server only warns of it (``pkg/api/pod/warnings.go``); a container with such a memory limit cannot start.
     """
     for kind in ("limits", "requests"):
-        amounts = _settled(getattr(container.resources, kind))
+        amounts = getattr(container.resources, kind)
         for name in _IN_BYTES:
-            if name in amounts and amounts[name].power < 0:
-                message = f"fractional byte value {quoted(str(amounts[name]))} is invalid, must be an integer"
-                path = container.resources / kind / Key(name)
-                yield Problem(WARNING, "", "Warning", path, message, _IN_MILLIONS)
+            if name in amounts and (amount := in_thousandths(amounts[name])).power < 0:
+                message = f"fractional byte value {quoted(str(amount))} is invalid, must be an integer"
+                written = container.submitted["resources"][kind][name]
+                hint = _IN_MILLIONS if str(written).endswith("m") else _in_bytes(amount)
+                yield Problem(WARNING, "", "Warning", container.resources / kind / Key(name), message, hint)
+
+
+def _in_bytes(amount: Amount) -> str:
+    """Suggest whole bytes near an amount, with the largest suffix that leaves it about the same."""
+    number = amount.value()
+    size, suffix = next(((1 << bits, suffix) for bits, suffix in ((20, "Mi"), (10, "Ki")) if number >> bits), (1, ""))
+    return f"write whole bytes, such as {round(number / size)}{suffix}" if number > 0 else "write whole bytes"
 
 
 def of_resource(name: str, amount: Amount, release: Release) -> Iterator[Problem]:

@@ -16,6 +16,7 @@ from webhook.api.core.values import Time, V1Struct
 from webhook.formats.timestamps import go_timestamp, shown_timestamp
 from webhook.problem import (
     IMMUTABLE_FIELD,
+    NOTE,
     WARNING,
     Fix,
     Path,
@@ -390,11 +391,11 @@ class Object(Struct):
 def namespace_dropped(obj: View) -> Iterator[Problem]:
     """A cluster-scoped object belongs to no namespace: the API server drops the one that it states.
 
-    Objects of one name that state different namespaces are the same object.
+    Two that state different namespaces, but one name, are the same object. kustomize adds its namespace to all objects.
     """
     if obj.metadata.namespace and not obj.type.namespaced:
         message = "dropped: the object is cluster-scoped, and belongs to no namespace"
-        yield Problem(WARNING, "", "Dropped", obj.metadata / "namespace", message, fix=Fix("remove"))
+        yield Problem(NOTE, "", "Dropped", obj.metadata / "namespace", message, fix=Fix("remove"))
 
 
 class CountedObject(Object):
