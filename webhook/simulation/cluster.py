@@ -421,11 +421,6 @@ class Settings(NamedTuple):
             yield Settings.of(f"1.{newer}", gates.settable(dict(self.stated), newer))
 
     @property
-    def fails_to_score(self) -> bool:
-        """Whether the scheduler fails for a pod that several nodes suit if only some of its claims are allocated."""
-        return self.patch < SCORES_FIXED.get(self.release, 0)
-
-    @property
     def taint_rules_ignored(self) -> str:
         """The reason why the scheduler does not apply DeviceTaintRules; empty if it does."""
         what = f"the scheduler of Kubernetes {self} does not apply DeviceTaintRules"
@@ -588,7 +583,8 @@ class Cluster:
         for name in resources:
             if using := sorted((key for key in demands if demands[key].get(name)), key=lambda key: -demands[key][name]):
                 amount = amount_text(name, demands[using[0]][name])
-                more = f", {len(using) - 1} more pods use some" if using[1:] else ""
+                others = f"{len(using) - 1} more pod{'s use' if using[2:] else ' uses'} some"
+                more = f", {others}" if using[1:] else ""
                 yield f"pod {using[0]} uses {name} {amount}{more}"
 
     def nodes_of(self, claim: JSONObject) -> set[str]:
@@ -598,14 +594,6 @@ class Cluster:
     def _consumers(self, claim: JSONObject) -> set[str]:
         namespace = namespace_of(claim)
         return {f"{namespace}/{each}" for each in pods_using(claim)} & self._placed.keys()
-
-    def refusal_of_pod(self, pod: JSONObject) -> str:
-        """Explain why the API server rejects a pod, and count it in quotas if it is accepted; empty if it is.
-
-        Args:
-            pod: The pod; one with a UID was accepted once.
-        """
-        return "" if text(pod, "metadata", "uid") else self.quotas.admit(pod)
 
     # -- claims
 

@@ -262,8 +262,13 @@ def claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
 
 def _claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
     for steps, each in every_object({name: each for name, each in obj.items() if name != "status"}):
-        if steps and is_held(each) and group_of(each) == GROUP:
+        if not steps or group_of(each) != GROUP:
+            continue
+        if is_held(each):
             yield ManifestIn(released(obj, each), {(): steps}, is_known=False)
+        elif "kind" in each and (data := mapping(each, "data")):  # what Kyverno generates
+            made = {**data, "apiVersion": each["apiVersion"], "kind": each["kind"]}
+            yield ManifestIn(made, {(): (*steps, "data")}, is_known=False)
     yield from _created(obj) if group_of(obj) == _NIM else ()
     for steps, each in placed(obj, *_TEMPLATE, "resourceClaimTemplates") if group_of(obj) == "grove.io" else ():
         template = _template(obj, each.get("name"), each.get("templateSpec"))
