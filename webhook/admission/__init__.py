@@ -46,13 +46,18 @@ class Answer(msgspec.Struct, frozen=True):
     """An HTTP response.
 
     Args:
+        content_type: The body's type.
         record: The record for metrics and logs; None if it does not answer a review.
+        headers: Further header lines, each with its line end.
+        is_last: Whether the connection closes after it.
     """
 
     status: int
     body: bytes
-    content_type: str
+    content_type: str = "text/plain; charset=utf-8"
     record: Record | None = None
+    headers: str = ""
+    is_last: bool = False
 
 
 def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
@@ -71,7 +76,7 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
         request = parse_head(body) if is_late else parse(body)
     except MalformedReviewError as error:
         record = Record(call.endpoint, MALFORMED, message=str(error))
-        return Answer(400, f"{error}\n".encode(errors="replace"), "text/plain; charset=utf-8", record)
+        return Answer(400, f"{error}\n".encode(errors="replace"), record=record)
     record = Record(call.endpoint, request=request)
     response = decide(request, call, options, record, is_late=is_late)
     return Answer(200, as_review(request["uid"], response), "application/json", record)

@@ -33,7 +33,10 @@ _MANY: Final = 256
 _NOT_CALLED: Final = EvaluationError("not called")
 _DIRECT: Final = {
     "size": "if type({1}) in SIZED: {0} = len({1})",
-    **{f"_{sign}_": f"if type({{1}}) is type({{2}}) in ORDERED: {{0}} = {{1}} {sign} {{2}}" for sign in ("<", "<=", ">", ">=")},
+    **{
+        f"_{sign}_": f"if type({{1}}) is type({{2}}) in ORDERED: {{0}} = {{1}} {sign} {{2}}"
+        for sign in ("<", "<=", ">", ">=")
+    },
 }
 """What operators come to for the usual values, without a call."""
 
