@@ -88,16 +88,15 @@ class Reader:
                 body.decode()  # the decoder checks no text that it skips; nor numbers, but no API server writes 1e999
             request: dict[str, Any] = _decode_review(body)["request"]
             obj = request["object"]
-            for name, written in obj.items():
-                obj[name] = self._part(bytes(written))
+            for name, raw in obj.items():
+                written = bytes(raw)
+                part = self._kept.get(written)
+                obj[name] = self._decoded(written) if part is None else part
         except (ValueError, RecursionError):
             return None
         return request
 
-    def _part(self, written: bytes) -> Any:
-        part = self._kept.get(written)
-        if part is not None:
-            return part
+    def _decoded(self, written: bytes) -> Any:
         part = _decode(written)
         if len(written) > LONGEST:
             return part
