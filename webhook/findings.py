@@ -179,13 +179,6 @@ def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding
     return finding._replace(rendered=True, template=document.template) if document.file.rendered else finding
 
 
-_REPEATED: Final = (
-    "kubectl apply -k and kustomize refuse it, kubectl apply -f silently takes the last one, and the API server refuses"
-    " it in YAML that is sent with fieldValidation=Strict"
-)
-"""The treatment of a key that is given twice."""
-
-
 def code_of(findings: Iterable[Finding]) -> int:
     """Return the exit code for findings: that of the gravest error, 0 without errors."""
     errors = [finding for finding in findings if finding.problem.level == ERROR]
@@ -198,7 +191,11 @@ def code_of(findings: Iterable[Finding]) -> int:
 
 def unread(what: Unreadable) -> Finding:
     """Turn an unreadable file or document into a finding; its line is 0 for a whole file."""
-    hint = f"{what.hint}; {_REPEATED}" if what.is_repeated else what.hint
+    then = (
+        "; kubectl apply -k and kustomize refuse it, kubectl apply -f silently takes the last one, and the API server "
+        "refuses it in YAML that is sent with fieldValidation=Strict"
+    )
+    hint = f"{what.hint}{then}" if what.is_repeated else what.hint
     problem = Problem(ERROR, UNREADABLE, BAD_REQUEST, Path(), what.message, hint, fix=what.fix)
     return Finding(problem, what.source, what.line, what.column, what.excerpt)
 
@@ -232,17 +229,6 @@ def too_many(file: str) -> Finding:
 
 _ROOT: Final = Path()
 _LONGEST = 300
-
-
-def failed(error: Exception, document: Document, path: Path = _ROOT) -> Finding:
-    """Report that draguard itself failed on an object, so that the report has all others.
-
-    Args:
-        document: The document of the object.
-        path: The part of the object on which it failed.
-    """
-    hint = "please report it, with the object; this says nothing about other objects"
-    return found(Problem(ERROR, INTERNAL, "InternalError", path, own_failure(error), hint), document)
 
 
 def by_place(findings: Iterable[Finding], files: Iterable[str]) -> list[Finding]:
@@ -285,4 +271,5 @@ def guarded(document: Document, findings: list[Finding], path: Path = _ROOT) -> 
     except GRAVE:
         raise
     except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
-        findings.append(failed(error, document, path))
+        hint = "please report it, with the object; this says nothing about other objects"
+        findings.append(found(Problem(ERROR, INTERNAL, "InternalError", path, own_failure(error), hint), document))

@@ -143,9 +143,11 @@ class TestCompletion:
             "validate --level=attribute-values=e": ["error"],
             "validate --level w": [
                 "warn",
+                "webhook-condition=",
                 "webhook-fields=",
                 "webhook-names=",
                 "webhook-not-called=",
+                "whole-bytes=",
                 "whole-device=",
                 "wrong-parameters=",
                 "wrong-type=",

@@ -502,7 +502,6 @@ class TestText:
     def test_numbers_of_large_clusters_are_the_least(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.simulation.rejections._LOOKED_AT_MAX", 5)
         monkeypatch.setattr("webhook.simulation.changes.NODES_MAX", 4)
-        monkeypatch.setattr("webhook.simulation.suggestions.NODES_MAX", 4)
         objects = [clusters.device_class(), clusters.claim(count=2), clusters.pod(claims={"gpu": "c"})]
         for name in (f"n{number}" for number in range(6)):
             objects += [clusters.node(name), clusters.devices(name, 2), clusters.allocated(f"of-{name}", name)]

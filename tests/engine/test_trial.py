@@ -8,7 +8,6 @@ import pytest
 
 from tests.policy.examples import binding, definition, mutating, policy, rule, validating
 from tests.rows import each_row, each_row_beside
-from webhook.api.versions import NEWEST
 from webhook.engine.offline import evaluate
 from webhook.engine.trial import try_policies
 from webhook.policy.evaluation.request import Request
@@ -22,7 +21,7 @@ PODS, CLAIMS = (
 
 
 def tried(*given: dict[str, Any]) -> list[tuple[str, str, str]]:
-    found = try_policies(load(given), NEWEST).findings
+    found = try_policies(load(given)).findings
     return [(each.problem.field, each.problem.message, each.problem.hint) for each in found]
 
 
@@ -34,14 +33,43 @@ def adding(path: str, value: str, **fields: Any) -> list[dict[str, Any]]:
     return changing(f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]", **fields)
 
 
-@each_row(("operation", "value", "is_refused"), ("CREATE", "Never", 0), ("CREATE", "No", 1), ("UPDATE", "Never", 0))
-def test_a_change_that_the_api_server_refuses_is_found(operation: str, value: str, is_refused: int) -> None:
-    refusal = (
-        "makes a plain Pod one that the API server refuses without further changes: "
-        'spec.restartPolicy: Unsupported value: "No": supported values: "Always", "OnFailure", "Never"'
-    )
-    given = adding("/spec/restartPolicy", f"'{value}'", rules=[PODS | {"operations": [operation]}])
-    assert [message for _, message, _ in tried(*given)] == [refusal] * is_refused
+_AT_ONCE = (
+    "makes a plain Pod one that the API server refuses without further changes: "
+    'spec.restartPolicy: Unsupported value: "No": supported values: "Always", "OnFailure", "Never"'
+)
+_AT_UPDATE = (
+    "makes a plain Pod invalid at each update, if it was stored without the change: "
+    "spec: Forbidden: pod updates may not change fields other than "
+)
+
+
+@each_row(
+    ("operations", "path", "value", "refusal"),
+    (["CREATE"], "/spec/restartPolicy", "'Never'", ""),
+    (["CREATE"], "/spec/restartPolicy", "'No'", _AT_ONCE),
+    (["CREATE", "UPDATE"], "/spec/restartPolicy", "'No'", _AT_ONCE),
+    (["CREATE", "UPDATE"], "/spec/restartPolicy", "'Never'", _AT_UPDATE),
+    (["UPDATE"], "/spec/restartPolicy", "'Always'", ""),
+    (["UPDATE"], "/spec/containers/0/image", "'b'", ""),
+    (["UPDATE"], "/metadata/labels", "{'a': 'b'}", ""),
+    (["UPDATE"], "/spec/tolerations/-", "{'key': 'a', 'operator': 'Exists'}", ""),
+)
+def test_a_change_that_the_api_server_refuses_is_found(
+    operations: list[str], path: str, value: str, refusal: str
+) -> None:
+    found = tried(*adding(path, value, rules=[PODS | {"operations": operations}]))
+    assert [message[: len(refusal)] for _, message, _ in found] == [refusal] * bool(refusal)
+    is_late = refusal == _AT_UPDATE
+    assert [hint for *_, hint in found] == ["leave UPDATE out of the operations" if is_late else ""] * len(found)
+
+
+@each_row(("condition", "is_found"), ("object != null", True), ("oldObject == null", False))
+def test_a_change_of_what_is_immutable_is_found_unless_it_is_made_once(condition: str, *, is_found: bool) -> None:
+    rules = [rule("resourceclaimtemplates", group="resource.k8s.io")]
+    conditions = [{"name": "c", "expression": condition}]
+    found = tried(*adding("/spec/metadata", "{'labels': {'a': 'b'}}", rules=rules, matchConditions=conditions))
+    text = "makes a plain ResourceClaimTemplate invalid at each update, if it was stored without the change: spec: "
+    assert [message[: len(text)] for _, message, _ in found] == [text] * is_found
 
 
 def test_a_change_that_does_not_fit_a_default_is_found() -> None:
@@ -170,7 +198,7 @@ def test_what_a_policy_with_parameters_may_add_is_not_missing(rules: Any, match:
 
 def levels(validation: dict[str, str], operations: Sequence[str] = ("CREATE",)) -> list[tuple[str, str, str]]:
     given = validating(validation, rules=[PODS | {"operations": [*operations]}])
-    problems = [each.problem for each in try_policies(load(given), NEWEST).findings]
+    problems = [each.problem for each in try_policies(load(given)).findings]
     return [(each.level, each.field, each.message.partition("shown instead: ")[2]) for each in problems]
 
 
@@ -285,7 +313,7 @@ def test_of_policies_that_take_very_much_work_the_rest_is_not_tried(monkeypatch:
     slow = f"{list(range(40))}.all(x, {list(range(40))}.all(y, x + y >= 0))"
     judging, _ = validating(slow, "object.metadata.labels.a == 'b'", rules=[CLAIMS])
     given = [judging | {"metadata": {"name": name}} for name in ("a", "b", "c")]
-    trial = try_policies(load(given), NEWEST)
+    trial = try_policies(load(given))
     assert [each.given.object for each in trial.findings] == given[:1]
     assert [each.name for each in trial.untried] == ["b", "c"]
 

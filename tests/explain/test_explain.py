@@ -17,7 +17,7 @@ from webhook.api.versions import NEWEST, VERSIONS
 from webhook.explain.components import answers_in, components, cures
 from webhook.explain.places import FieldPlace, children, kinds, rules
 from webhook.explain.query import UnknownNameError, explain, explain_answer
-from webhook.explain.text import counterpart, counterparts, example, of_rule
+from webhook.explain.text import counterpart, example, of_rule
 
 RULES = rules(kinds(), None)
 
@@ -67,7 +67,9 @@ def test_every_field_of_every_kind_can_be_explained() -> None:
 @pytest.mark.slow
 def test_every_field_but_structs_that_moved_leads_back_from_where_it_is_elsewhere() -> None:
     for place in every_place():
-        for kind, other in counterparts(place, None):
+        own = place.kind
+        for kind in (each for each in kinds() if (each.group, each.name) == (own.group, own.name) and each != own):
+            other = counterpart(place, kind, None)
             if other and not other.field.inline and not place.is_box:
                 assert (str(counterpart(other, place.kind, None)), kind) == (str(place), other.kind)
 
@@ -301,7 +303,7 @@ def test_the_examples_of_a_rule_are_shown() -> None:
 
 SCHEDULER = "kube-scheduler"
 KUBELET = "kubelet"
-COLUMN = "kubectl, in its column STATE of claims"
+COLUMNS = "kubectl, in its column STATE of claims", "kubectl, in its column STATUS of pods"
 CLAIMS = "resource claim controller of kube-controller-manager"
 DEVICE_TAINTS = "device taint eviction controller of kube-controller-manager"
 WORKLOAD = "controller of the workload (ReplicaSet, StatefulSet, DaemonSet, Job)"
@@ -322,7 +324,7 @@ def test_the_speaker_decides(answer: str, by: list[str], says: str) -> None:
     assert speakers(out) == by
     assert says in " ".join(out.split())
     assert "unknown rule or kind" not in out
-    if by != [COLUMN]:  # whose words stand alone, or in a table
+    if by[0] not in COLUMNS:  # whose words stand alone, or in a table
         assert speakers(explain_answer(f'message: "{answer}"')) == by
 
 

@@ -192,6 +192,8 @@ def test_a_word_that_a_field_never_has_is_found(comparison: str, message: str) -
     ("object.metadata.namespace == 'team-.*'", "team-.*"),
     ("object.metadata.name.matches('^gpu-.*$')", ""),
     ("object.metadata.annotations.schedule == '*/5 * * * *'", ""),
+    ("object.spec.containers.all(c, c.args.all(each, each != '*' && !each.contains('*')))", ""),
+    ("object.metadata.name == '*'", ""),
     ("object.metadata.finalizers.exists(each, each == 'example.com/*')", ""),
 )
 def test_a_pattern_that_is_compared_as_a_text_is_found(comparison: str, pattern: str) -> None:
@@ -200,10 +202,50 @@ def test_a_pattern_that_is_compared_as_a_text_is_found(comparison: str, pattern:
 
 
 @each_row(
+    ("resource", "operations", "used"),
+    ("pods", ["CONNECT"], "CREATE, DELETE or UPDATE"),
+    ("pods", ["CONNECT", "DELETE"], ""),
+    ("pods/exec", ["CREATE", "UPDATE"], "CONNECT"),
+    ("pods/exec", ["*"], ""),
+    ("pods/eviction", ["DELETE"], "CREATE"),
+    ("pods/log", ["CREATE"], "reads"),
+    ("pods/ephemeralcontainers", ["CREATE"], "UPDATE"),
+    ("pods/ephemeralcontainers", ["CREATE", "UPDATE"], ""),
+    ("*/status", ["CREATE"], "UPDATE"),
+    ("pods/*", ["CREATE"], ""),
+)
+def test_operations_that_no_request_has_are_found(resource: str, operations: list[str], used: str) -> None:
+    stated = [PODS | {"resources": [resource], "operations": operations}]
+    made = policy(validations=[{"expression": "request.name != 'a'"}], rules=stated)
+    found = [each.problem for each in check_policies([made, binding()]).findings]
+    message = f"requests to {resource} are {used}, not {', '.join(operations)}: the rule matches none of them"
+    assert [each.message for each in found if each.rule == "unmatched-operation"] == [message] * bool(used)
+
+
+@each_row(
+    ("field", "stated", "rules"),
+    ("resources", ["pod"], ["unknown-resource"]),
+    ("apiVersions", ["v2"], ["unserved-version"]),
+    ("operations", ["CONNECT"], ["unmatched-operation"]),
+    ("resourceNames", ["a", "b-*"], ["pattern-as-text"]),
+    ("resourceNames", ["a"], []),
+)
+def test_exceptions_to_rules_and_the_rules_of_bindings_are_checked(
+    field: str, stated: list[str], rules: list[str]
+) -> None:
+    other, judging = PODS | {field: stated}, [{"expression": "object.metadata.name != 'a'"}]
+    rules_of_policy = {"resourceRules": [PODS], "excludeResourceRules": [other]}
+    excluding = policy(validations=judging, matchConstraints=rules_of_policy)
+    narrowing = binding(matchResources={"resourceRules": [other]})
+    for given in ([excluding, binding()], [policy(validations=judging, rules=[PODS]), narrowing]):
+        assert [each.problem.rule for each in check_policies(given).findings] == rules
+
+
+@each_row(
     ("narrowed", "is_found"),
     ([rule("deployments", group="apps")], True),
     ([rule("deployments", group="apps"), PODS], False),
-    ([PODS | {"apiVersions": ["v2"], "operations": ["DELETE"]}], False),
+    ([PODS | {"operations": ["DELETE"]}], False),
     ([{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}], False),
 )
 def test_a_binding_for_what_its_policy_does_not_name_is_found(narrowed: list[Any], *, is_found: bool) -> None:
@@ -357,7 +399,7 @@ def test_constants_that_a_field_never_has_are_found(rule: dict[str, Any], expres
     (problem,) = problems("object.metadata.name == 'p'", rules=[PODS | rule], matchConditions=[condition])
     assert (problem.rule, problem.field) == ("impossible-value", "spec.matchConditions[0].expression")
     constant = condition["expression"][problem.character :].split(" ")[0].strip("']").replace("'", '"')
-    assert f'is never "{constant}": the policy\'s rules match only ' in problem.message
+    assert f'is never "{constant}": the rules match only ' in problem.message
     assert meant in (problem.hint or problem.message)
 
 
@@ -367,7 +409,7 @@ def test_variables_stand_for_the_fields_that_they_name() -> None:
     expression = "variables.operation == 'Create' || variables.other == 'Pods'"
     (problem,) = problems(expression, rules=[PODS | {"operations": ["CREATE"]}], variables=variables)
     assert (problem.rule, problem.hint) == ("impossible-value", 'did you mean "CREATE"?')
-    assert problem.message == 'request.operation is never "Create": the policy\'s rules match only "CREATE"'
+    assert problem.message == 'request.operation is never "Create": the rules match only "CREATE"'
 
 
 @each_row_beside("rule", "expression")

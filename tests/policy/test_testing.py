@@ -64,6 +64,13 @@ def test_a_change_that_the_api_server_refuses_fails(spec: dict[str, Any]) -> Non
     assert failure.startswith(text)
 
 
+def test_an_update_is_compared_with_the_stored_object_as_the_api_server_completes_it() -> None:
+    for path, value, is_refused in (("/metadata/labels", "{'a': 'b'}", False), ("/spec/hostPID", "true", True)):
+        manifests = mutating("m", f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]")
+        case = {"object": POD, "oldObject": POD, "expect": {"allowed": True}}
+        assert [each[:3] for each in run(case, manifests=manifests).cases[0].failures] == ["the"] * is_refused
+
+
 def test_a_change_that_does_not_fit_a_default_fails() -> None:
     alternative = {"name": "a", "deviceClassName": "gpu.example.com"}
     claim = CLAIM | {"spec": {"devices": {"requests": [{"name": "r", "firstAvailable": [alternative]}]}}}

@@ -107,7 +107,6 @@ def test_claims_on_nodes_that_are_not_examined_may_hold_devices_too(
 
 def test_nodes_that_are_left_untried_may_be_opened_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.simulation.changes.NODES_MAX", 2)
-    monkeypatch.setattr("webhook.simulation.suggestions.NODES_MAX", 2)
     nodes = [tainted("a", "node.kubernetes.io/unschedulable"), *(tainted(name, "x") for name in "bc")]
     (answer,) = simulate(nodes, [pod()])
     assert [(each["change"], each["nodes"], each["atLeast"]) for each in answer["why"]["help"]] == [
@@ -117,13 +116,13 @@ def test_nodes_that_are_left_untried_may_be_opened_too(monkeypatch: pytest.Monke
 
 
 def test_there_is_a_time_and_a_number_of_changes_that_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.simulation.suggestions._SECONDS", 0.0)
+    monkeypatch.setattr("webhook.simulation.changes._SECONDS", 0.0)
     (answer,) = simulate([tainted("b", "x")], [pod()])
     assert (answer["why"]["help"], answer["why"]["allTried"]) == ([], False)
     monkeypatch.undo()
     (answer,) = simulate([tainted("b", "x")], [pod()])
     assert (len(answer["why"]["help"]), answer["why"]["allTried"]) == (1, True)
-    monkeypatch.setattr("webhook.simulation.suggestions._FILTERED_MAX", 1)
+    monkeypatch.setattr("webhook.simulation.changes._FILTERED_MAX", 1)
     (answer,) = simulate([tainted("a", "dedicated"), tainted("b", "x")], [pod()])
     assert [each["change"] for each in answer["why"]["help"]] == ["if the pod tolerates dedicated:NoSchedule"]
     assert not answer["why"]["allTried"]

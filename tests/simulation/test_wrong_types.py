@@ -18,7 +18,7 @@ from webhook import simulate
 from webhook.inventory import Inventory
 from webhook.objects import JSONObject
 from webhook.references.answers import Annotated
-from webhook.simulation import Cluster, Scheduler, Settings, changes, suggestions
+from webhook.simulation import Cluster, Scheduler, Settings, changes
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
@@ -142,8 +142,7 @@ def peak() -> int:
 
 
 def test_a_device_takes_little_memory_although_hints_look_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (changes, suggestions):
-        monkeypatch.setattr(module, "NODES_MAX", NODES - 1)  # as in a large cluster
+    monkeypatch.setattr(changes, "NODES_MAX", NODES - 1)  # as in a large cluster
     explained(NODES)
     least = min(peak() for _ in range(2))  # a cache that other tests have filled may grow meanwhile
     assert least / (NODES * DEVICES) < MOST

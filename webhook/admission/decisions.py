@@ -257,7 +257,7 @@ def _mutated(case: _Case) -> Response:
         if passed is None or rewritten(request, request.get("object"), case.options.prescheduled) is not None:
             done, operations = _evaluator(case, policies).mutate(case.request, lambda obj: _rewrite(obj, case))
             if isinstance(done.rewrite, Problem):
-                return refused([done.rewrite], case.request, done.object)
+                return refused([done.rewrite], case.request, done.verdict.object)
             done_by = done.rewrite or prescheduled.Rewrite([], (), {})
             return _answered(done.verdict, case, done_by.warnings, done_by.annotations) | patch(operations)
         cost, notes = passed

@@ -63,7 +63,7 @@ class Allocator:
         self._classes = {each["metadata"]["name"]: each for each in classes}
         self.catalog = slices if isinstance(slices, Catalog) else Catalog(slices, taint_rules)
         """The slices, with the taints of rules."""
-        self.selectors = Selectors(self.variant, with_lists=with_lists)
+        self.selectors = Selectors.of(self.catalog, self.variant, with_lists=with_lists)
         """The selectors of classes and requests."""
         self.usage = Usage(allocated, with_shares=features.ConsumableCapacity)
         """The devices that are in use, for attempts made from now on."""
@@ -188,6 +188,9 @@ class Answer:
         self._picks = None if complaint else outcome.picks
         self.is_found = self._picks is not None
         """Whether there are devices for all claims."""
+        asks = dict.fromkeys(pick.ask for picks in self._picks or () for pick in picks)
+        self.alternatives = [ask.alternative for ask in asks if ask.parent is not None]
+        """The places of the alternatives that have devices, one of each request that has alternatives."""
         self.error = _fault(complaint, attempt.names, view) if complaint else None
         """The allocator's error; None if there is none: the claims may just not fit."""
         self.scope = ("node" if complaint.is_of_node else "abort") if complaint else None
@@ -218,12 +221,6 @@ class Answer:
             made.append(allocation(claim, asks, picks, self._view, shares=shares))
             shares += sum(pick.take is not None for pick in picks)
         return made
-
-    @property
-    def alternatives(self) -> list[int]:
-        """The places of the alternatives that have devices, one of each request that has alternatives."""
-        asks = dict.fromkeys(pick.ask for picks in self._picks or () for pick in picks)
-        return [ask.alternative for ask in asks if ask.parent is not None]
 
     @property
     def devices(self) -> list[list[tuple[str, str, str, str]]]:

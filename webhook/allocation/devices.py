@@ -284,6 +284,8 @@ class Catalog:
         self._capacities: dict[bytes, tuple[int, JSONObject]] = {}
         self.numbers: dict[Hashable, int] = {}
         """A number for each of the values that are numbered."""
+        self.selectors: dict[Hashable, Any] = {}
+        """The selectors that know their results for the devices, by what they see of these."""
         self.slices: list[Slice] = []
         self.with_counters: defaultdict[PoolId, list[Slice]] = defaultdict(list)
         """The slices with counters, by pool; they matter for all nodes."""

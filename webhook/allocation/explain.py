@@ -19,10 +19,9 @@ from webhook.allocation.demand import (
     Value,
 )
 from webhook.allocation.devices import Content, Device, Taint, quantity_text, written
-from webhook.allocation.pools import Available, NodeView, Unused
+from webhook.allocation.pools import Available, NodeView
 from webhook.allocation.search import Common, Key, connected
 from webhook.grouping import by_key
-from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.spelling import some_of
 
@@ -147,6 +146,18 @@ class Funnel:
         """The places of the devices that the request could have, each alone."""
         self.least = max(1, self.counts["selected"]) if self.wanted is None else self.wanted
         """The number of devices that it wants; for all devices, those that it selects, and at least one."""
+        self.strictest = min(ask.constraints, key=self._most, default=None)
+        """The constraint that allows the fewest devices together; None without constraints."""
+        self.constrained = self._most(self.strictest) if self.strictest else None
+        """The number of those devices that the claim's constraints allow together; None without constraints.
+
+        Each constraint is considered alone, and other requests are ignored.
+        """
+        self.together = self._together()
+        """The number of devices that shared counters suffice for, and their lack; None if each counter suffices."""
+        first_false = partial(ask.chooser.first_false, of_class=True)
+        self.unused = [each for each in view.unused if None in map(first_false, each.contents)]
+        """The pools that have devices of the class but cannot be used."""
 
     def _looks(self, index: int) -> Iterator[tuple[Exclusion, object]]:
         """Yield what may rule out a device by itself, the constraints of the claim aside, and whether it does."""
@@ -173,28 +184,13 @@ class Funnel:
         """Return the content of a device, by its place."""
         return self.view.devices[index].content
 
-    @cached_property
-    def constrained(self) -> int | None:
-        """The number of those devices that the claim's constraints allow together; None without constraints.
-
-        Each constraint is considered alone, and other requests are ignored.
-        """
-        return min(map(self._most, self.ask.constraints), default=None)
-
-    @cached_property
-    def strictest(self) -> Constraint | None:
-        """The constraint that allows the fewest devices together; None without constraints."""
-        return min(self.ask.constraints, key=self._most, default=None)
-
     @property
     def is_met(self) -> bool:
         """Whether the request could be met, if it were the only one, as far as numbers tell."""
         limits = (self.counts["enough"], self.constrained)
         return all(each is None or each >= self.least for each in limits) and self.together is None
 
-    @cached_property
-    def together(self) -> _Together | None:
-        """The number of devices that shared counters suffice for, and their lack; None if each counter suffices."""
+    def _together(self) -> _Together | None:
         view, places = self.view, self.places
         if not view.consumes or any(self.content(index).is_shared for index in places):
             return None
@@ -204,12 +200,6 @@ class Funnel:
         ]
         wanted = len(places) if self.wanted is None else self.wanted
         return together(wanted, drawing, lambda counter: self.left(counter[0]).counters.get(counter[1:]))
-
-    @cached_property
-    def unused(self) -> list[Unused]:
-        """The pools that have devices of the class but cannot be used."""
-        first_false = partial(self.ask.chooser.first_false, of_class=True)
-        return [each for each in self.view.unused if None in map(first_false, each.contents)]
 
     @property
     def key(self) -> Hashable:
@@ -288,7 +278,7 @@ class Funnel:
             free = left.counters.get((counter_set, name), amount)
             if amount > free:
                 texts = quantity_text(free), quantity_text(amount)
-                text = f"counter {name} of {counter_set}: {texts[0]} is left, {texts[1]} is consumed"
+                text = f"counter {name} of {counter_set}: {texts[0]} is left, {texts[1]} is wanted"
                 found.append(Lack(text, name, *texts, counter_set))
         if not found and left.is_overdrawn:
             return (Lack("the pool's counters are overdrawn"),)

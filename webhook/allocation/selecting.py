@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final, TypeVar
 
-from webhook.allocation.devices import Content, named
+from webhook.allocation.devices import Catalog, Content, named
 from webhook.allocation.features import Implementation
 from webhook.budget import current
 from webhook.cel.cache import Cache
@@ -319,12 +319,20 @@ class Selectors:
         with_lists = features.ListTypeAttributes if with_lists is None else with_lists
         gates = {CONSUMABLE_CAPACITY: features.ConsumableCapacity, LIST_ATTRIBUTES: with_lists}
         self._gates = frozenset(gate for gate, is_on in gates.items() if is_on)
-        self._release = variant.release
-        self._features = features
+        self._release, self._binds = variant.release, features.DeviceBindingAndStatus
+        self._sight = variant.release, self._gates, self._binds, variant.knows_capacity
+        """All that decides what expressions see of devices."""
         self.values = DeviceValues(variant, with_lists=with_lists)
         """Devices as the expressions see them."""
         self._compiled: dict[str, _Selector] = {}
         self._choosers: dict[tuple[tuple[str, ...], tuple[str, ...]], Chooser] = {}
+
+    @classmethod
+    def of(cls, catalog: Catalog, variant: Implementation, *, with_lists: bool | None = None) -> Selectors:
+        """Return the selectors for the devices of a catalog, with the results of others that see the same of these."""
+        made = cls(variant, with_lists=with_lists)
+        found: Selectors = catalog.selectors.setdefault(made._sight, made)
+        return found
 
     def chooser(self, of_class: Sequence[JSONObject], of_request: Sequence[JSONObject]) -> Chooser:
         """Return a chooser of the devices that a request of a class wants."""
@@ -340,7 +348,7 @@ class Selectors:
                 if each not in self._compiled:
                     self._compiled[each] = _Selector(each, self._release, self._gates, self.values)
             several = ([self._compiled[each] for each in expressions] for expressions in (first, second))
-            found = self._choosers[first, second] = Chooser(*several, binds=self._features.DeviceBindingAndStatus)
+            found = self._choosers[first, second] = Chooser(*several, binds=self._binds)
         return found
 
     def derivation(self, expression: str) -> tuple[Program | Refusal, DeviceValues]:

@@ -13,7 +13,7 @@ from webhook.cel.ext.standard import STANDARD
 from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.meter import TOO_DEEP, Meter
 from webhook.cel.syntax.ast import Expression
-from webhook.cel.syntax.parser import Places, parse
+from webhook.cel.syntax.parser import Places, Syntax, parse
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import Value
 from webhook.issues import Issue
@@ -133,7 +133,7 @@ class Environment(Scope):
         Raises:
             CompileError: It is not well typed; every error is listed.
         """
-        watched = Checker(self, issues, current()).check(root)
+        watched = Checker(self, issues).check(root)
         issues.raise_if_any()
         for function, node, issues.copies in watched:
             for validator in self.validators[function]:
@@ -143,9 +143,7 @@ class Environment(Scope):
 
     def _parse(self, text: str, places: Places | None = None) -> tuple[Expression, Issues]:
         issues = Issues(text) if current().is_offline else Issues(text, MAX_REPORT)
-        quoting, optional_syntax = self.options.quoting, self.optional_syntax
-        root = parse(issues, self.macros, current(), optional_syntax=optional_syntax, quoting=quoting, places=places)
-        return root, issues
+        return parse(issues, Syntax(self.macros, self.optional_syntax, self.options.quoting, places)), issues
 
     def program(self, checked: Checked) -> Program:
         """Prepares an expression for evaluation.

@@ -116,11 +116,7 @@ class _State:
     @classmethod
     def read(cls, data: Mapping[str, bytes], now: datetime, names: list[x509.DNSName | x509.IPAddress]) -> _State:
         """Read the usable parts of the Secret, and ignore the rest."""
-        bundle = tuple(
-            found
-            for found in dict.fromkeys(_certificates(data.get(BUNDLE, b"")))
-            if _is_authority(found) and _is_valid(found, now)
-        )
+        bundle = tuple(dict.fromkeys(_authorities(data.get(BUNDLE, b""), now)))
         return cls(
             data,
             now,
@@ -133,12 +129,7 @@ class _State:
 
     def keeping(self, trusted: Sequence[bytes | None], served: tuple[bytes, bytes] | None) -> _State:
         """Add to the bundle the trusted authorities without which the API server would refuse a replica."""
-        published = [
-            found
-            for bundle in dict.fromkeys(trusted)
-            for found in _certificates(bundle or b"")
-            if _is_authority(found) and _is_valid(found, self.now)
-        ]
+        published = [found for bundle in dict.fromkeys(trusted) for found in _authorities(bundle or b"", self.now)]
         own = _certificates(served[0])[:1] if served else []
         kept = [each for each in published if not self.bundle or any(_has_signed(each, found) for found in own)]
         return replace(self, bundle=tuple(dict.fromkeys([*self.bundle, *kept])))
@@ -166,7 +157,8 @@ class _State:
         self, why: str, trusted: Sequence[bytes | None], served: tuple[bytes, bytes] | None = None
     ) -> Step | None:
         """Start over; if replicas may still use trusted certificates, only once the new authority is trusted, too."""
-        if served and None in trusted and not self.bundle and self._lasts(served[0]):
+        lasts = served and any(_is_valid(found, self.now) for found in _certificates(served[0])[:1])
+        if lasts and None in trusted and not self.bundle:
             return None  # the serving pair can perhaps be kept, once all configurations can be read
         authority = self.next or self._new_authority()
         if not self.bundle or (self.next and self._is_known(self.next.certificate, trusted)):
@@ -211,7 +203,7 @@ class _State:
             return self._step("await", why, self.bundle, {NEXT_TRUSTED: None}) if noted else None
         if since is None:
             why = f"all webhook configurations trust the new authority, which is used in {OVERLAP}"
-            return self._step("await", why, self.bundle, {NEXT_TRUSTED: self.now.isoformat().encode()})
+            return self._step("await", why, self.bundle, {NEXT_TRUSTED: self._noted_now()})
         if self.now - since < OVERLAP:
             return None
         return self._sign("switch", "the new authority is trusted everywhere", self.next)
@@ -248,9 +240,6 @@ class _State:
         if not changes and _bundled(bundle) == self.data[BUNDLE]:
             return None
         return self._step("retire", "authorities that no certificate in use needs leave the bundle", bundle, changes)
-
-    def _lasts(self, content: bytes) -> bool:
-        return any(_is_valid(found, self.now) for found in _certificates(content)[:1])
 
     def _is_needed(self, authority: x509.Certificate) -> bool:
         signing = [each.certificate for each in (self.signer, self.next) if each]
@@ -291,6 +280,11 @@ def _certificates(content: bytes) -> list[x509.Certificate]:
         except ValueError:
             continue
     return found
+
+
+def _authorities(content: bytes, now: datetime) -> list[x509.Certificate]:
+    """Return the authorities in a bundle that are valid now."""
+    return [found for found in _certificates(content) if _is_authority(found) and _is_valid(found, now)]
 
 
 def _pair(certificates: Iterable[x509.Certificate], content: bytes) -> Certified | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -208,9 +207,7 @@ class Table:
         content, used = device.content, self._cluster.usage.pool(*pool)
         claims = self._cluster.holders.get((pool, device.name), ())
         left = {key: counters[key] for key in content.consumes if key in counters}
-        sets: dict[str, dict[str, str]] = defaultdict(dict)
-        for (name, counter), amount in left.items():
-            sets[name][counter] = quantity_text(amount)
+        sets = by_key((name, (counter, quantity_text(amount))) for (name, counter), amount in left.items())
         taken = used.capacity.get(device.name, {})
         of_rules = self._cluster.taints_of_rules(pool, device.name)
         classes = self._classes.get(content.index, ())
@@ -236,7 +233,7 @@ class Table:
                 )
                 for name, each in content.capacity.items()
             },
-            counters=dict(sets),
+            counters={name: dict(amounts) for name, amounts in sets.items()},
             taints=[
                 f"{text(each, 'key')}:{text(each, 'effect')}" for each in (*items(content.others, "taints"), *of_rules)
             ],

@@ -144,7 +144,7 @@ class Fleet:
         with_lists = "DRAListTypeAttributes" in gates
         self._variant = implementation(features, release)
         self._catalog = catalog
-        self._selectors = Selectors(self._variant, with_lists=with_lists)
+        self._selectors = Selectors.of(catalog, self._variant, with_lists=with_lists)
         self._sorted: dict[Chooser, Sorted] = {}
         self._groups: dict[frozenset[tuple[str, str]] | None, list[ContentGroup]] = {}
         self._columns: dict[tuple[str, str], list[Hashable]] = {}

@@ -80,9 +80,10 @@ def _with_whole_tags(text: str) -> str:
 def _cut_tags(text: str) -> Iterator[re.Match[str]]:
     """List the tags that libyaml ends too early, up to the first that it cannot read."""
     try:
-        for start, end in _tags(text):
-            whole = _TAG.match(text, start)
-            if whole and whole.end() > end:
+        parser = _parser(text)
+        while (token := parser.get_token()) is not None:
+            whole = _TAG.match(text, token.start_mark.index) if type(token) is yaml.TagToken else None
+            if whole and whole.end() > token.end_mark.index:
                 yield whole
     except yaml.MarkedYAMLError as error:
         mark = error.context_mark if error.context == "while scanning a tag" else None
@@ -90,14 +91,6 @@ def _cut_tags(text: str) -> Iterator[re.Match[str]]:
             yield whole
     except PARSER_ERRORS:  # the parser reports it
         return
-
-
-def _tags(text: str) -> Iterator[tuple[int, int]]:
-    """List where tags begin and end."""
-    parser = _parser(text)
-    while (token := parser.get_token()) is not None:
-        if type(token) is yaml.TagToken:
-            yield token.start_mark.index, token.end_mark.index
 
 
 class PythonParser(Reader, Scanner, Parser):

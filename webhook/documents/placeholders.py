@@ -20,7 +20,8 @@ from webhook.spelling import some_of
 
 _PLACEHOLDER: Final = (
     r"(?:\{\{[^\n]{0,200}?\}\}"  # Helm, Go, Jinja
-    r"|\$\{[^{}\n]{0,200}\}|\$\([A-Za-z_]\w{0,99}\)|\$[A-Za-z_]\w{0,99}"  # envsubst; kustomize; shells
+    r"|\$\{[^{}\n]{0,200}\}|\$\([A-Za-z_]\w{0,99}\)"  # envsubst; kustomize
+    r"|\$(?!(?:patch|retainKeys|deleteFromPrimitiveList|setElementOrder)\b)[A-Za-z_]\w{0,99}"  # shells; not of patches
     r"|\{[A-Za-z_][\w.]{0,99}\}|%\([A-Za-z_]\w{0,99}\)[sd]"  # Python
     r"|%[A-Za-z_]\w{0,99}%|@[A-Za-z_]\w{0,99}@|__[A-Za-z]\w{0,99}?__"  # sed, CMake
     r"|<%[^\n]{0,200}?%>|<[A-Za-z][\w .:/-]{0,99}>"  # ERB; <your-name>

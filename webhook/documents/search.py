@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.document import Document, Piece
 from webhook.documents.source import MAX_BYTES, STDIN, STDIN_NAME, Unreadable
@@ -24,9 +24,6 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from webhook.documents.git import Ignored
     from webhook.documents.stored import ObjectFilter
-
-_T = TypeVar("_T")
-
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """The suffixes of manifests in a directory (cli-runtime ``FileExtensions``)."""
@@ -170,7 +167,7 @@ class Selection:
                 kept.append((path, is_directory))
         return kept
 
-    def without_patches(self, top: str, found: Iterable[_T]) -> Iterator[_T]:
+    def without_patches(self, top: str, found: Iterable[str | Unreadable]) -> Iterator[str | Unreadable]:
         """Yield the files found below a directory, without the patches that a kustomization names.
 
         Args:

@@ -89,10 +89,6 @@ class Profile(NamedTuple):
     schemas: Mapping[str, Structural]
     rules: Sequence[ProfileRule]
 
-    def name_in(self, domain: str, name: str) -> str:
-        """Return the profile's name of an attribute or capacity in a domain."""
-        return name if domain == self.driver else f"{domain}/{name}"
-
     def devices_of(self, class_name: str) -> Sequence[Devices]:
         """Return the kinds of devices that a class may select: its own, if it comes with the driver, else all."""
         own = self.devices.get(self.classes.get(class_name, ""))

@@ -13,8 +13,6 @@ from webhook.structural.keywords import Fault, Schema, Walk, meant, wrong_type
 from webhook.structural.rules import check_rules
 
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
-_WITHOUT_KIND: Final = "leave it out: the driver takes parameters without apiVersion and kind"
-_BOOLEANS: Final = "in YAML, y, n, yes, no, on and off are booleans, too"
 
 
 def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
@@ -38,10 +36,9 @@ def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
         kind, expected = "", stated.get("apiVersion")
         faults = [*_is("apiVersion", value, [expected])] if expected else []
         content = content if expected else value
-        faults += (
-            each._replace(hint=_WITHOUT_KIND) if each.path[:1] in {("apiVersion",), ("kind",)} else each
-            for each in walk.check(stated.get("schema") or {}, content, ())
-        )
+        hint = "leave it out: the driver takes parameters without apiVersion and kind"
+        found = walk.check(stated.get("schema") or {}, content, ())
+        faults += (each._replace(hint=hint) if _TYPE_META.intersection(each.path[:1]) else each for each in found)
     yield from faults
     if schema := profile.schemas.get(kind):
         misfits = [Path(each.path) for each in faults if not each.gate]
@@ -70,6 +67,7 @@ def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Faul
     else:
         near = meant(given, expected) if isinstance(given, str) else ""
         what = f"write {' or '.join(expected)}"
-        hint, fix = renamed(near) if near else Advice(f"{what}: {_BOOLEANS}" if isinstance(given, bool) else what)
+        what += ": in YAML, y, n, yes, no, on and off are booleans, too" * isinstance(given, bool)
+        hint, fix = renamed(near) if near else Advice(what)
         unknown = f"{field} {shown(given)} is not known to the driver"
         yield Fault((field,), wrong_type({"type": "string"}, given) or unknown, hint, fix=fix)

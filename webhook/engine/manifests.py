@@ -6,7 +6,7 @@ if it can be decoded. Policies are optional.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -111,8 +111,8 @@ def review(
     refusals = sender.refusals(admitted) if sender and admitted else []
     problems = [*refusals, *switched_off]
     if rules:
-        completed = admitted.judged if admitted else obj
-        own = judged(completed, old, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
+        objects = (admitted.judged.object, admitted.judged.old_object) if admitted else (obj, old)
+        own = judged(*objects, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
         problems = [*refusals, *own, *switched_off]
     is_scheduled = old is not None if is_scheduled is None else is_scheduled
     names_node = rules and not is_scheduled and makes_pods(obj.get("apiVersion"), obj.get("kind"))
@@ -179,13 +179,14 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
     from webhook.workloads.projects import claims_in, lost
 
     problems = list(lost(obj))
-    for part in patches_in(obj):
-        undecoded = (each for each in judged(part.manifest) if each.reason in NOT_DECODED)
-        problems += map(part.seen, (each for each in undecoded if not str(each.path[-1]).startswith("$")))  # $patch
+    for versions in patches_in(obj):
+        of_each = [[*map(part.seen, _undecoded(judged(part.manifest)))] for part in versions]
+        least = min(of_each, key=lambda found: (any(each.reason != BAD_REQUEST for each in found), len(found)))
+        problems += least
     for part in claims_in(obj):
         # What a manifest in another object is called may be written beside it, or come from a controller.
         seen = map(part.seen, judged(part.manifest))
-        problems += (each for each in seen if each.reason != REQUIRED or each.path[-2:] != _NAME)
+        problems += (each for each in seen if each.reason != REQUIRED or each.path[-2:] != ("metadata", "name"))
     for pods in pods_in(obj, locations):
         if is_pod_without_claims(pods.manifest):
             continue
@@ -197,8 +198,12 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
     return list(dict.fromkeys(problems))  # several pods may have the same claims
 
 
+def _undecoded(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield what cannot be decoded in a patch, but for directives such as ``$patch``."""
+    return (each for each in problems if each.reason in NOT_DECODED and "$" not in str(each.path))
+
+
 _SPEC: Final = ("template", "spec")
-_NAME: Final = ("metadata", "name")
 
 
 def _of_job(template: dict[str, Any], judged: Callable[[Any], list[Problem]]) -> Iterator[Problem]:
@@ -256,13 +261,11 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
 
 
 def _misfits(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
-    """List why a quota, or an object that names the API group of DRA, such as a role, cannot be decoded."""
+    """List why a quota, a role, or an object that names the API group of DRA, cannot be decoded."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
-    if (
-        not isinstance(version, str)
-        or not isinstance(kind, str)
-        or (kind != "ResourceQuota" and GROUP not in repr(obj))
-    ):
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return []
+    if kind != "ResourceQuota" and not version.startswith("rbac.") and GROUP not in repr(obj):
         return []
     if type_of(version, kind) is None:
         return []

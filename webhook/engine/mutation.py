@@ -28,12 +28,6 @@ class Mutation(NamedTuple):
     verdict: Verdict
     rewrite: Rewrite | Problem | None = None
 
-    @property
-    def object(self) -> JSONObject | None:
-        """The final object."""
-        obj: JSONObject | None = self.verdict.object
-        return obj
-
 
 def mutate_request(
     request: Request,
@@ -81,5 +75,6 @@ class Evaluator(NamedTuple):
         """Evaluate the mutating policies; return the changed object, and the JSON Patch that leads to it."""
         review = request_of_review(request)
         done = mutate_request(review, self.policies, self.authorizer or DENY_ALL, rewrite)
-        is_changed = done.verdict.allowed and done.object is not review.object
-        return done, difference(review.object, done.object) if is_changed else []
+        verdict = done.verdict
+        is_changed = verdict.allowed and verdict.object is not review.object
+        return done, difference(review.object, verdict.object) if is_changed else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from webhook.api.judgement import judge
 from webhook.api.versions import find, release_of
@@ -36,13 +36,14 @@ class MutatedManifest(NamedTuple):
     Args:
         request: The request, with the changed object as in the API server.
         manifest: The changed object, without the fields that only the API server has set.
-        judged: The same, whose spec is completed if it is changed: what was set before may not fit any more.
+        judged: The request as the API server's rules judge it: as it was sent, or with the changed object. What was
+            set before the change may not fit any more, so the spec is completed, and that of a stored object likewise.
     """
 
     request: Request
     mutation: Mutation
     manifest: Any
-    judged: Any
+    judged: Request
     policies: PolicySet
 
 
@@ -66,17 +67,22 @@ def _changed(
         with limited(budget or Budget(DOCUMENT, is_offline=True)):
             done = mutate_request(sent, policies, authorizer, rewrite, complete)
     except RefusedError as error:
-        return MutatedManifest(sent, Mutation(_refused(sent, error)), request.object, request.object, policies)
-    if done.object == sent.object or done.object is None:
-        return MutatedManifest(sent, done, request.object, request.object, policies)
-    final = defaulted(sent._replace(object=done.object), policies.kinds)
-    written = done.object
+        return MutatedManifest(sent, Mutation(_refused(sent, error)), request.object, request, policies)
+    written = done.verdict.object
+    if written == sent.object or written is None:
+        return MutatedManifest(sent, done, request.object, request, policies)
+    final = defaulted(sent._replace(object=written), policies.kinds)
     for again, before in plugged:
         written = stated(written, again, before, written)
     submitted = _without_changed_texts(request.object, sent.object, final.object)
     shown: Any = as_stated(stated(final.object, sent.object, submitted, written), request.object)
-    completed_spec = {name: each for name, each in (final.object or {}).items() if name == "spec"}
-    return MutatedManifest(final, done, shown, shown | completed_spec, policies)
+    old = request.old_object and request.old_object | _spec_of(sent.old_object)
+    judged = request._replace(object=shown | _spec_of(final.object), old_object=old)
+    return MutatedManifest(final, done, shown, judged, policies)
+
+
+def _spec_of(obj: JSONObject | None) -> JSONObject:
+    return {name: each for name, each in (obj or {}).items() if name == "spec"}
 
 
 def _without_changed_texts(submitted: Any, before: Any, after: Any) -> Any:
@@ -230,20 +236,20 @@ def evaluate(
     return verdict._replace(object=mutated.manifest, judged=mutated.judged)
 
 
-_JUDGED: Final = ("", STATUS)
-"""The subresources whose updates are judged."""
-
-
-def made_invalid(changed: Any, request: Request, kinds: Kinds) -> Iterator[Problem]:
+def made_invalid(changed: Request | None, sent: Request, kinds: Kinds) -> Iterator[Problem]:
     """Yield the API server's refusals of a changed object that do not apply to the object that was sent.
 
-    The object that was sent may be incomplete, as in a test; None for a deletion.
+    The object that was sent may be incomplete, as in a test.
+
+    Args:
+        changed: The request as :class:`Verdict` has it.
     """
-    sent, old, subresource = request.object, request.old_object, request.subresource
-    if sent is None or changed == sent or subresource not in _JUDGED:
+    is_judged = sent.subresource in {"", STATUS}
+    if changed is None or sent.object is None or changed == sent or not is_judged:
         return
 
-    def refusals(obj: Any) -> list[Problem]:
+    def refusals(request: Request) -> list[Problem]:
+        obj, old, subresource = request.object or {}, request.old_object, request.subresource
         if custom := kinds.custom(kind_in(obj)):
             completed = custom.completed(obj, kinds.release)
             problems = custom.refusals(completed, old, kinds.release, subresource)

@@ -15,7 +15,7 @@ believed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from webhook.api.templates import pod_template, source
@@ -132,7 +132,7 @@ def _rewrite(obj: Any, options: RewriteOptions, template: tuple[str, ...]) -> Re
     if not node or not (claims or options.pods == "all") or _is_refused(obj, template, spec, node):
         return None
 
-    terms, selector = _required_terms(spec), mapping(spec, "nodeSelector")
+    terms, selector = at(spec, *_TERMS), mapping(spec, "nodeSelector")
     if terms is not None and all(_is_empty(term) or False in _demands(term, node) for term in terms):
         return _contradiction(Path((*where, *_TERMS)), where, node)
     # A node's name may be longer than a label value. And the DaemonSet controller finds the node of a pending pod by
@@ -149,7 +149,7 @@ def _rewrite(obj: Any, options: RewriteOptions, template: tuple[str, ...]) -> Re
         reason = f"has more than {_MAX_TERMS} terms, too many to add node {quoted(node)} to, which"
         reason = f"{reason} {where / 'nodeName'} asks for; remove {where / 'nodeName'} or most of the terms"
         return forbidden(Path((*where, *_TERMS)), reason).named("prescheduled-too-many-terms")
-    changed = _with_affinity(spec, terms, node) if by_name else {**spec, "nodeSelector": {_HOSTNAME: node, **selector}}
+    changed = _with_affinity(spec, node) if by_name else {**spec, "nodeSelector": {_HOSTNAME: node, **selector}}
     del changed["nodeName"]
     target = "node affinity metadata.name" if by_name else f"nodeSelector {_HOSTNAME}"
     texts = [
@@ -202,15 +202,9 @@ def _is_of_kubelet(obj: Any) -> bool:
     )
 
 
-def _required_terms(spec: JSONObject) -> list[JSONObject] | None:
-    """Read the terms of the required node affinity; None without such an affinity."""
-    stated = at(spec, *_TERMS)
-    return None if stated is None else [term or {} for term in stated]
-
-
-def _is_empty(term: JSONObject) -> bool:
+def _is_empty(term: JSONObject | None) -> bool:
     """Tell whether a term matches no node at all (component-helpers scheduling/corev1/nodeaffinity)."""
-    return not term.get("matchExpressions") and not term.get("matchFields")
+    return not term or not (term.get("matchExpressions") or term.get("matchFields"))
 
 
 def _demands(term: JSONObject, node: str) -> set[bool | None]:
@@ -227,19 +221,18 @@ def _demand(requirement: object, node: str) -> bool | None:
     return None
 
 
-def _with_affinity(spec: JSONObject, terms: Sequence[JSONObject] | None, node: str) -> JSONObject:
+def _with_affinity(spec: JSONObject, node: str) -> JSONObject:
     """Require the node's name in every term, since one matching term is enough.
 
     An empty term is left alone: it matches nothing, and would match the node with the requirement. A term that rules
     out the node gets it, too: it matches other nodes now, and then none.
     """
     requirement = {"key": "metadata.name", "operator": "In", "values": [node]}
-    stated = zip(terms or (), at(spec, *_TERMS) or (), strict=True)
     changed: Any = [
-        each
+        term
         if _is_empty(term) or True in _demands(term, node)
         else {**term, "matchFields": [*(term.get("matchFields") or ()), requirement]}
-        for term, each in stated
+        for term in at(spec, *_TERMS) or ()
     ] or [{"matchFields": [requirement]}]
     for depth in range(len(REQUIRED), -1, -1):
         changed = {**mapping(spec, *_TERMS[:depth]), _TERMS[depth]: changed}

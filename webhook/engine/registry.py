@@ -58,7 +58,9 @@ def before_validation(request: Request, kinds: Kinds) -> Request:
     if not request.object or not metadata_of(request.object):
         return request
     if request.operation == CREATE and not request.subresource:
-        obj = _prepared(_stored(request.object, request, kinds))
+        obj = _stored(request.object, request, kinds)
+        if prepare := _PREPARED.get((text(obj, "apiVersion"), text(obj, "kind"))):
+            obj = {**obj, "spec": prepare(mapping(obj, "spec"), metadata_of(obj))}
         obj = _with_status(obj, decoded(_with_status(obj, _first_status(obj)), kinds).get(STATUS, {}))
         if (custom := kinds.custom(request.kind)) and custom.has_status:
             obj = _with_status_of(obj, {})
@@ -81,12 +83,6 @@ def _with_stored_rest(obj: JSONObject, old: JSONObject, request: Request, kinds:
     stored = {name: each for name, each in metadata_of(old).items() if name in kept}
     own = {name: each for name, each in metadata_of(obj).items() if name not in kept}
     return {**obj, "metadata": own | stored}
-
-
-def _prepared(obj: JSONObject) -> JSONObject:
-    """Return a new object as its strategy prepares it (``PrepareForCreate``, and what a Service is allocated)."""
-    prepare = _PREPARED.get((text(obj, "apiVersion"), text(obj, "kind")))
-    return obj if prepare is None else {**obj, "spec": prepare(mapping(obj, "spec"), metadata_of(obj))}
 
 
 def _prepared_namespace(spec: JSONObject, _metadata: Mapping[str, Any]) -> JSONObject:
@@ -148,6 +144,7 @@ _PREPARED: Final[Mapping[tuple[str, str], Callable[[JSONObject, Mapping[str, Any
     ("v1", "Service"): _prepared_service,
     ("batch/v1", "Job"): _prepared_job,
 }
+"""The spec of a new object as its strategy prepares it (``PrepareForCreate``, and what a Service is allocated)."""
 
 
 def _now() -> str:

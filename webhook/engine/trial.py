@@ -20,7 +20,7 @@ from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, match
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.verdict import EvaluationFault, PolicyDecision
-from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, built_in, kind_in
+from webhook.policy.manifest.kinds import Kinds, built_in, kind_in
 from webhook.policy.manifest.model import AUDIT, DENY, EVERYTHING, MUTATING, VALIDATING, WARN, Binding, Policy
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
@@ -28,15 +28,12 @@ from webhook.release import Release
 from webhook.schema import Array, Bool, Field, Int, Nested, Struct, Text
 from webhook.structural.schema import Structural
 
-_GROUP: Final = "resource.k8s.io"
 _REQUEST: Final = {"name": "device", "deviceClassName": "gpu.example.com"}
-_EXACTLY: Final = {"name": "device", "exactly": {"deviceClassName": "gpu.example.com", "count": 1}}
-_ALL: Final = {"name": "device", "exactly": {"deviceClassName": "gpu.example.com", "allocationMode": "All"}}
 _NO_REQUESTS: Final = "without requests"
 _REQUESTS: Final[Mapping[str, list[Any]]] = {
-    "": [_EXACTLY],
+    "": [{"name": "device", "exactly": {"deviceClassName": "gpu.example.com", "count": 1}}],
     "with firstAvailable": [{"name": "device", "firstAvailable": [_REQUEST]}],
-    "of all devices": [_ALL],
+    "of all devices": [{"name": "device", "exactly": {"deviceClassName": "gpu.example.com", "allocationMode": "All"}}],
     _NO_REQUESTS: [],
 }
 """The claims to try, by what distinguishes them from a plain one."""
@@ -110,6 +107,7 @@ _SPLIT_KEY: Final = Pattern(
 )
 """A key with a slash, in the path of a JSON Patch, that is not escaped."""
 _CLUSTER_SCOPED: Final = "namespaceObject is null for objects without a namespace: write namespaceObject == null || …"
+_CREATE_ALONE: Final = "leave UPDATE out of the operations"
 _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
 _WORK_OF_ALL: Final = DOCUMENT
@@ -162,9 +160,7 @@ class Trial(NamedTuple):
     untried: Sequence[Policy] = ()
 
 
-def try_policies(
-    policies: PolicySet, release: Release, explained: AbstractSet[tuple[int, Path]] = frozenset()
-) -> Trial:
+def try_policies(policies: PolicySet, explained: AbstractSet[tuple[int, Path]] = frozenset()) -> Trial:
     """Evaluate policies for small objects, and warn of expressions that end with an error.
 
     Policies with parameters are left out, as these are not known.
@@ -173,7 +169,7 @@ def try_policies(
         explained: The expressions whose errors have another finding, which tells the cause: the ``id`` of what was
             given, and the path.
     """
-    trials, findings = _Trials(policies, release), list[PolicyFinding]()
+    trials, findings = _Trials(policies), list[PolicyFinding]()
     for index, policy in enumerate(trials.tried):
         if trials.spent > _WORK_OF_ALL:
             return Trial(findings, trials.tried[index:])
@@ -220,8 +216,8 @@ class _Trials:
         spent: The work so far.
     """
 
-    def __init__(self, policies: PolicySet, release: Release) -> None:
-        self._policies, self._release = policies, release
+    def __init__(self, policies: PolicySet) -> None:
+        self._policies = policies
         self.tried = [policy for policy in policies.policies if policy.param_kind is None]
         self.spent = 0
 
@@ -248,11 +244,14 @@ class _Trials:
                         reported.add(problem.path)
                         yield problem, fault
                 path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
-                if path and path not in reported and not has_old:  # a stored object may have the change already
+                if path and path not in reported:
                     for refusal in self._refusals(verdict.judged, request, budget)[:1]:
                         reported.add(path)
-                        message = f"makes {subject} one that the API server refuses without further changes: {refusal}"
-                        yield Problem(WARNING, "makes-invalid", "", path, message, value=refusal.value), None
+                        effect, hint = "one that the API server refuses without further changes", ""
+                        if has_old:
+                            effect, hint = "invalid at each update, if it was stored without the change", _CREATE_ALONE
+                        message = f"makes {subject} {effect}: {refusal}"
+                        yield Problem(WARNING, "makes-invalid", "", path, message, hint, value=refusal.value), None
                 self.spent += DOCUMENT - budget.left
                 if self.spent - begun > _WORK:
                     return  # other objects would take as long
@@ -263,7 +262,7 @@ class _Trials:
         actions = {action for hook in hooks for binding in hook.bindings for action in binding.actions}
         return next((each for each in _EFFECTS if each in actions), DENY)
 
-    def _refusals(self, changed: Any, request: Request, budget: Budget) -> list[Problem]:
+    def _refusals(self, changed: Request | None, request: Request, budget: Budget) -> list[Problem]:
         """List the refusals of a changed object that no other policy prevents."""
         alone = list(made_invalid(changed, request, self._policies.kinds))
         mutating = (each for each in self._policies.policies if each.kind == MUTATING and each.param_kind)
@@ -442,10 +441,10 @@ def _derived(kinds: Kinds) -> Iterator[JSONObject]:
     """Yield the least of each other kind: the fields of its types that Go writes even if they are empty."""
     known = {(kind.group, kind.kind) for kind in (kind_in(each.object) for each in _plain())}
     for each in built_in():
-        versions = kinds.versions(GroupVersionKind(each.group, "", each.kind))
+        versions = kinds.versions(each)
         if not versions or each.group in _ANSWERED or each.kind in _NOT_STORED or (each.group, each.kind) in known:
             continue
-        version = GroupVersionKind(each.group, versions[0], each.kind).api_version
+        version = each.at(versions[0]).api_version
         if type_ := catalogue.kind(version, each.kind):
             fields = _least_of(type_, kinds.release)
             if isinstance(spec := type_.fields.get("spec"), Nested):
@@ -455,12 +454,8 @@ def _derived(kinds: Kinds) -> Iterator[JSONObject]:
 
 def _custom(kinds: Kinds) -> Iterator[JSONObject]:
     """Yield the least that the schema of each custom kind accepts: the fields that it requires."""
-    every = (
-        GroupVersionKind(group, "", each.kind)
-        for group in filter(kinds.defines, kinds.groups)
-        for each in kinds.of_group(group)
-    )
-    for kind in (each._replace(version=version) for each in every for version in kinds.versions(each)):
+    every = (each for group in filter(kinds.defines, kinds.groups) for each in kinds.of_group(group))
+    for kind in (each.at(version) for each in every for version in kinds.versions(each)):
         if custom := kinds.custom(kind):
             fields = _least_by(custom.schema)
             if "spec" in custom.schema.properties:
@@ -505,5 +500,5 @@ def _ending(template: JSONObject) -> JSONObject:
     return template | {"spec": template["spec"] | {"restartPolicy": "Never"}}
 
 
-def _object(kind: str, version: str = f"{_GROUP}/v1", **fields: Any) -> JSONObject:
+def _object(kind: str, version: str = "resource.k8s.io/v1", **fields: Any) -> JSONObject:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "example"}, **fields}

@@ -19,7 +19,6 @@ API_SERVER: Final = "API server"
 """The component whose answers name fields."""
 CLIENT: Final = "kubectl, or another client of the API server"
 """The component that looks a kind up before it sends an object."""
-_SCHEDULER: Final = "kube-scheduler"
 LONGEST: Final = 4096
 """The characters of an answer that are read: it may quote a whole object."""
 _QUOTED_MAX: Final = 16
@@ -112,7 +111,7 @@ def cures(answer: str, *, of_scheduler: bool = False) -> list[str]:
     """
     found: list[str] = []
     for component, said, *_ in answers_in(answer[:LONGEST]):
-        if component.name == _SCHEDULER and not of_scheduler:
+        if component.name == "kube-scheduler" and not of_scheduler:
             break
         own = [] if said == list(component.general) else [cure for _, cure in said if cure]
         found = own or found

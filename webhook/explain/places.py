@@ -158,8 +158,8 @@ def rules(among: Iterable[ExplainedKind], release: Release | None) -> dict[str, 
     """Collect the rules of kinds by name."""
     from webhook.scan import every_rule as rules_of_clusters  # needed only to explain rules
 
-    others = {each.name: inspect.cleandoc(each.doc) for each in every_rule().values()}
-    others |= {each.name: inspect.cleandoc(each.doc) for each in rules_of_clusters().values()}
+    others = {name: doc_of(each.check) for name, each in every_rule().items()}
+    others |= {name: doc_of(each.check) for name, each in rules_of_clusters().items()}
     found = {name: ExplainedRule(doc, []) for name, doc in {**rules_of_policies(), **EVERY_OBJECT, **others}.items()}
     for place in within((kind.place for kind in among), release):
         for stated in rules_at(place, release):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache
@@ -20,7 +21,7 @@ from webhook.explain.text import counterpart, example, gated, list_of_rules, of_
 from webhook.problem import cut
 from webhook.references.lookup import every_rule
 from webhook.release import Release, span
-from webhook.spelling import either, nearest
+from webhook.spelling import either, nearest, some_of
 
 _OTHER_NAMES: Final = {
     "cj": "cronjob",
@@ -115,8 +116,7 @@ def explain(
     if places := _ending(among, steps, release):
         if place := _only(places, steps):
             return text.of_place(place, release, recursive=recursive, is_brief=is_brief)
-        fields = [str(each) for each in places]
-        raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {_first(fields)}")
+        raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {_first(places)}")
     places = [each for each in _places(among, release) if each.path]
     if of_fields := _of_fields(query, places):
         raise UnknownNameError(of_fields)
@@ -127,10 +127,10 @@ def _of_fields(name: str, places: Iterable[FieldPlace]) -> str:
     """Tell which fields have a type of this name, or a value of which their descriptions tell; empty if none has."""
     wanted, value = name.casefold(), re.compile(rf"\b{re.escape(name)}\b")
     if named := [each for each in places if text.type_name(each.field).rpartition("]")[2].casefold() == wanted]:
-        return f"{name} is the type of a field: {_first([*map(str, named)])}"
+        return f"{name} is the type of a field: {_first(named)}"
     told = ((each, f"{each.field.doc} {getattr(each.field, 'one_of', '')}") for each in places)
     if name[:1].isupper() and (named := [each for each, said in told if value.search(said)]):
-        return f"{name} is not a rule or kind; fields that mention it: {_first([*map(str, named)])}"
+        return f"{name} is not a rule or kind; fields that mention it: {_first(named)}"
     return ""
 
 
@@ -190,8 +190,8 @@ _SHOWN = 3
 """How many fields of one name are listed, and kinds with similar names."""
 
 
-def _first(fields: Sequence[str]) -> str:
-    return f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
+def _first(fields: Iterable[FieldPlace]) -> str:
+    return ", ".join(some_of([*map(str, fields)], _SHOWN, "…"))
 
 
 def _ending(among: Iterable[ExplainedKind], path: Sequence[str], release: Release | None) -> list[FieldPlace]:
@@ -434,18 +434,15 @@ def _rules(kubernetes: str | None) -> dict[str, ExplainedRule]:
 @cache
 def _texts_of_rules() -> dict[str, list[list[str]]]:
     """Return the words of what each rule says: the messages of its example, and the texts in its code."""
-    said: dict[str, list[list[str]]] = {}
+    packages = ("webhook.api.", "webhook.references.", "webhook.formats.")
+    said: dict[str, list[list[str]]] = defaultdict(list)
     for name, rule in _rules(None).items():
         shown, of_objects = example(name), every_rule().get(name)
         for of, message in shown.messages() if shown else ():
-            said.setdefault(of or name, []).append(_words(_detail(message)))
+            said[of or name].append(_words(_detail(message)))
         functions = {stated.function for _, stated in rule.places} | {of_objects and of_objects.check}
-        constants = {
-            constant
-            for each in functions
-            for constant in texts(each, ("webhook.api.", "webhook.references.", "webhook.formats."))
-        }
-        said.setdefault(name, []).extend(words for each in constants if len(words := _words(each)) >= _ENOUGH)
+        constants = {constant for each in functions for constant in texts(each, packages)}
+        said[name] += (words for each in constants if len(words := _words(each)) >= _ENOUGH)
     return said
 
 
@@ -509,11 +506,11 @@ def _unserved(answer: str, kubernetes: str | None) -> tuple[str, str] | None:
         meaning += ", and no release of Kubernetes does"
     else:
         since, until = known[named.version]
-        meaning += f"; Kubernetes {span(since, until)} does"
         flags = [] if is_served(stated, release=until, stated={}) else [f"--runtime-config={stated}=true"]
         if (served := find(stated, kind)) and isinstance(served.gate, str) and served.gate:
             flags.append(f"--feature-gates={served.gate}=true")
-        meaning += f", if it runs with {' and '.join(flags)}" if flags else ""
+        flagged = f", if it runs with {' and '.join(flags)}" if flags else ""
+        meaning += f"; Kubernetes {span(since, until)} does{flagged}"
     release = release_of(kubernetes) if kubernetes else None
     others = [
         f"{named.group}/{version} ({span(since, until)})"

@@ -12,7 +12,7 @@ from importlib import resources
 from itertools import groupby, islice
 from operator import itemgetter
 from types import CodeType, FunctionType
-from typing import Final, TypeVar
+from typing import Final
 
 from webhook.api.gates import GATES
 from webhook.api.versions import Served, target
@@ -31,23 +31,13 @@ from webhook.explain.places import (
     unjudged,
     within,
 )
+from webhook.grouping import by_key
 from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.release import Release, releases, span
 from webhook.schema import CREATE, IMMUTABLE, UPDATE, UPDATE_STATUS, Declared, Field, Many, Map, Target, compile_struct
 from webhook.schema.fields import Scalar
 from webhook.schema.suggest import suggestion
-
-
-def counterparts(place: FieldPlace, release: Release | None) -> Iterator[tuple[ExplainedKind, FieldPlace | None]]:
-    """Yield the other API versions of a place's kind, with the same place there, None if it is missing.
-
-    Args:
-        release: The release whose versions and fields count; None for all.
-    """
-    for kind in kinds(release):
-        if (kind.group, kind.name) == (place.kind.group, place.kind.name) and kind != place.kind:
-            yield kind, counterpart(place, kind, release)
 
 
 def counterpart(place: FieldPlace, kind: ExplainedKind, release: Release | None) -> FieldPlace | None:
@@ -70,10 +60,8 @@ def limits(place: FieldPlace, release: Release | None) -> list[str]:
 
     Where releases differ, each limit names its releases.
     """
-    return [
-        f"{limit} {when}".rstrip()
-        for limit, when in _over_releases(place, release, lambda at: _limits(place.field, at))
-    ]
+    found = _over_releases(place, release, lambda at: _limits(place.field, at))
+    return [f"{limit} {when}".rstrip() for limit, when in found]
 
 
 def gates_of(place: FieldPlace, release: Release | None) -> list[tuple[str, str]]:
@@ -95,10 +83,8 @@ def _over_releases(
 ) -> list[tuple[str, str]]:
     """Collect facts, each with the releases that have it, or none if all do."""
     since, until = (release, release) if release is not None else place.releases
-    found: dict[str, list[int]] = {}
-    for each in releases(since, until):
-        for fact in facts_of(target(place.kind.api_version, each, CREATE)):
-            found.setdefault(fact, []).append(each)
+    targets = ((each, target(place.kind.api_version, each, CREATE)) for each in releases(since, until))
+    found = by_key((fact, each) for each, at in targets for fact in facts_of(at))
     return [(fact, _in_releases(held[0], held[-1], since, until)) for fact, held in found.items()]
 
 
@@ -154,13 +140,9 @@ def readers(place: FieldPlace, release: Release | None) -> Iterator[tuple[Stated
             yield from ((each, around) for each in rules_at(around, release) if each.name == IMMUTABLE)
         steps = set(place.home[len(around.home) :])
         for stated in declared_at(around, release):
-            if stated.declared and steps <= _fields(stated.declared):
+            rule = stated.declared  # it reads some of these names, at any depth below its struct
+            if rule and steps <= rule.given | rule.members | _names(rule.rule):
                 yield stated, around
-
-
-def _fields(declared: Declared) -> frozenset[str]:
-    """List the fields that a rule reads, at any depth below its struct, among other names."""
-    return declared.given | declared.members | _names(declared.rule)
 
 
 @cache
@@ -250,10 +232,7 @@ def example(rule: str) -> Example | None:
     return Example(run, **dict(zip(parts[::2], parts[1::2], strict=True)))
 
 
-_T = TypeVar("_T")
-
 _WIDTH = 100
-_DESCRIBED = "`draguard explain NAME` describes a rule, a kind, a field such as Pod.spec, or a feature gate."
 
 _OPERATIONS = {CREATE: "create", UPDATE: "update", UPDATE_STATUS: "update of the status"}
 
@@ -261,14 +240,15 @@ _OPERATIONS = {CREATE: "create", UPDATE: "update", UPDATE_STATUS: "update of the
 def overview(among: Iterable[ExplainedKind], known: Mapping[str, ExplainedRule]) -> str:
     """List kinds by API version, and rules, on a line each."""
     lines = ["KINDS:"]
-    for api_version, members in _by_version((kind, kind) for kind in among).items():
+    for api_version, members in by_key((kind.api_version, kind) for kind in among).items():
         lines.append(f"  {api_version}")
         width = max(len(kind.name) for kind in members)
         lines += [
             f"    {kind.name:{width}}  {served_in(kind.served):12}  {_first_line(doc_of(kind.served.type))}"
             for kind in members
         ]
-    return "\n".join([*lines, "", list_of_rules(known), "", _DESCRIBED])
+    end = "`draguard explain NAME` describes a rule, a kind, a field such as Pod.spec, or a feature gate."
+    return "\n".join([*lines, "", list_of_rules(known), "", end])
 
 
 def list_of_rules(known: Mapping[str, ExplainedRule]) -> str:
@@ -303,13 +283,13 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool = Fa
         return "\n".join([*lines, "", "FIELDS:", *_tree(place, release)])
     sections = {
         "DESCRIPTION": [
-            line for doc in dict.fromkeys((field.doc, doc_of(struct) if struct else "")) for line in _wrapped(doc, 4)
+            line for doc in dict.fromkeys((field.doc, doc_of(struct) if struct else "")) for line in _wrapped(doc)
         ],
         "LIMITS": [f"    {limit}" for limit in limits(place, release)],
         "FEATURE GATES": list(_gates(place, release)),
         "OTHER VERSIONS": list(_elsewhere(place, release)),
         "FIELDS": [line for part in children(place, release) for line in _of_part(part, release)],
-        "NOT JUDGED HERE": _wrapped(", ".join(unjudged(place, release)), 4),
+        "NOT JUDGED HERE": _wrapped(", ".join(unjudged(place, release))),
         "RULES": [line for stated, at in _joined(readers(place, release)) for line in _of_reader(stated, at, place)],
     }
     for title, content in islice(sections.items(), _BRIEF if is_brief else None):
@@ -322,7 +302,7 @@ def of_rule(name: str, rule: ExplainedRule, *, is_brief: bool = False) -> str:
     """Describe a rule and, unless it is to be brief, where it applies."""
     lines = [f"RULE:        {name}", f"PAGE:        {page(name)}", "", "DESCRIPTION:"]
     for paragraph in rule.doc.split("\n\n"):
-        lines += _wrapped(paragraph, 4)
+        lines += _wrapped(paragraph)
     stated_at = _joined((stated, place) for place, stated in rule.places)
     places = ((place.kind, f"    {place}{_when(stated.declared, place.kind.served)}") for stated, place in stated_at)
     lines += [] if is_brief else _listed("APPLIES TO", places)
@@ -341,7 +321,7 @@ def of_gate(name: str, needing: Iterable[tuple[FieldPlace, str]]) -> str:
 
 def _listed(title: str, pairs: Iterable[tuple[ExplainedKind, str]]) -> list[str]:
     """List lines about kinds by API version, below a title; nothing if there are none."""
-    by_version = _by_version(pairs).items()
+    by_version = by_key((kind.api_version, line) for kind, line in pairs).items()
     lines = [line for api_version, members in by_version for line in (f"  {api_version}", *members)]
     return ["", f"{title}:", *lines] if lines else []
 
@@ -370,54 +350,37 @@ def served_in(served: Served) -> str:
     return span(served.since, served.until)
 
 
-def _by_version(pairs: Iterable[tuple[ExplainedKind, _T]]) -> dict[str, list[_T]]:
-    found: dict[str, list[_T]] = {}
-    for kind, each in pairs:
-        found.setdefault(kind.api_version, []).append(each)
-    return found
-
-
 def _tree(place: FieldPlace, release: Release | None) -> Iterator[str]:
     """List the fields of a place at all depths."""
     for part in within(children(place, release), release):
-        indent = "  " * (len(part.path) - len(place.path))
-        required = "  -required-" if _is_required(part, release) else ""
-        yield f"{indent}{part.path[-1]}  <{type_name(part.field)}>{required}"
-
-
-def _is_required(place: FieldPlace, release: Release | None) -> bool:
-    """Tell whether a field must be given: the API server refuses objects without it, or its type says so.
-
-    Kubernetes' types require the scalars that they write even if empty.
-    """
-    field = place.field
-    is_written = field.written and isinstance(field, Scalar) and not field.pointer
-    return is_written or "required" in limits(place, release)
+        field, indent = part.field, "  " * (len(part.path) - len(place.path))
+        # Kubernetes' types require the scalars that they write even if empty.
+        is_written = field.written and isinstance(field, Scalar) and not field.pointer
+        required = "  -required-" if is_written or "required" in limits(part, release) else ""
+        yield f"{indent}{part.path[-1]}  <{type_name(field)}>{required}"
 
 
 def _of_part(place: FieldPlace, release: Release | None) -> Iterator[str]:
     dropped = [f"dropped without feature gate {gate} {when}".rstrip() for gate, when in gates_of(place, release)]
     facts = [*limits(place, release), *_window(place.field, place.kind.served), *dropped]
     yield f"  {place.path[-1]}  <{type_name(place.field)}>" + (f"  {', '.join(facts)}" if facts else "")
-    yield from _wrapped(place.field.doc, 4)
+    yield from _wrapped(place.field.doc)
 
 
 def _of_reader(stated: StatedRule, around: FieldPlace, place: FieldPlace) -> Iterator[str]:
     where = f"  at {'.'.join(around.path) or around}" if around != place else ""
     yield f"  {stated.name}{_when(stated.declared, place.kind.served)}{where}"
-    yield from _wrapped(_first_line(stated.doc), 4)
+    yield from _wrapped(_first_line(stated.doc))
 
 
 def _gates(place: FieldPlace, release: Release | None) -> Iterator[str]:
     """Describe the feature gates that a place and those around it need, with their stages."""
     for around in place.lineage:
-        if around.path:
-            consequence = f"Without it, the API server drops {'.'.join(around.path)}"
-        else:
-            consequence = f"Without it, {around} is not served in {around.kind.api_version}"
+        field = ".".join(around.path)
+        then = f"the API server drops {field}" if field else f"{around} is not served in {around.kind.api_version}"
         for gate, when in gates_of(around, release):
             yield f"  {gate}  {_history(gate)}"
-            yield f"    {consequence} {when}".rstrip() + "."
+            yield f"    Without it, {then} {when}".rstrip() + "."
 
 
 def _history(gate: str) -> str:
@@ -430,26 +393,21 @@ def _history(gate: str) -> str:
 
 
 def _elsewhere(place: FieldPlace, release: Release | None) -> Iterator[str]:
-    """Describe the place of the same field in other API versions, and the differences."""
-    found = list(counterparts(place, release))
-    width = max((len(kind.version) for kind, _ in found), default=0)
-    for kind, other in found:
-        where = f"  {kind.version:{width}}  {served_in(kind.served):12}"
+    """Describe the place of the same field in other API versions, and the differences of its type and limits."""
+    own = place.kind
+    others = [each for each in kinds(release) if (each.group, each.name) == (own.group, own.name) and each != own]
+    width = max((len(kind.version) for kind in others), default=0)
+    for kind in others:
+        where, other = f"  {kind.version:{width}}  {served_in(kind.served):12}", counterpart(place, kind, release)
         if other is None:
             yield f"{where}  not there"
         elif other.field.inline or place.is_box > other.is_box:
             yield f"{where}  its fields sit on {'.'.join(other.path)} itself"
         else:
-            facts = "".join(f"  {fact}" for fact in _differing(place, other, release))
+            type_, theirs = type_name(other.field), limits(other, release)
+            facts = f"  <{type_}>" if type_ != type_name(place.field) else ""
+            facts += f"  {', '.join(theirs) or 'no limits'}" if theirs != limits(place, release) else ""
             yield f"  {kind.version:{width}}  {span(*other.releases):12}  {'.'.join(other.path) or other}{facts}"
-
-
-def _differing(place: FieldPlace, other: FieldPlace, release: Release | None) -> Iterator[str]:
-    """Describe the differences in another version: the type, the limits."""
-    if type_name(place.field) != (there := type_name(other.field)):
-        yield f"<{there}>"
-    if limits(place, release) != (theirs := limits(other, release)):
-        yield ", ".join(theirs) or "no limits"
 
 
 def _when(rule: Declared | None, served: Served) -> str:
@@ -476,8 +434,8 @@ def _first_line(doc: str) -> str:
     return _unmarked(doc.partition("\n\n")[0].replace("\n", " "))
 
 
-def _wrapped(text: str, indent: int) -> list[str]:
-    space = " " * indent
+def _wrapped(text: str) -> list[str]:
+    space = " " * 4
     return textwrap.wrap(_unmarked(text), _WIDTH, initial_indent=space, subsequent_indent=space, break_on_hyphens=False)
 
 

@@ -75,15 +75,10 @@ _CLASS: Final = "DeviceClass"
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
 _NOT_IN_IDENTIFIERS: Final = re.compile("[^A-Za-z0-9_]")
 _REQUESTS: Final = "the claim's requests"
-_AMOUNT: Final = "write a number, perhaps with a suffix such as k, M, Gi: 40Gi"
 _AMOUNTS: Final = {"cpu": "write a number of CPUs, or of thousandths with m: 2, 1.5, 500m"}
 """An example of an amount, by resource."""
-_FLAT: Final = "resource.k8s.io/v1beta1"
-"""The version whose requests have the fields of `exactly` themselves, and perhaps alternatives."""
 _LONGEST: Final = 253
 """The most characters of a name."""
-
-
 _WITHOUT_QUOTES: Final = InYaml(
     "write a map: without quotes around it, and without | after the key",
     json="write an object: without quotes around it",
@@ -96,6 +91,8 @@ def hinted(problem: Problem, obj: Any) -> Problem:
     Args:
         problem: The API server's finding.
     """
+    if problem.spelled and problem.spelled[: len(problem.path)] == problem.path:  # in a text, which is the value there
+        return problem
     hint, fix = (
         Advice("fill in the placeholder first, for example with helm template or envsubst")
         if has_placeholder(obj, problem.path)
@@ -212,7 +209,8 @@ def _quantity(problem: Problem, obj: Any) -> Advice:
     if near:
         return renamed(near, safe=is_certain)
     is_counted = "/" in resource and "resources" in problem.path
-    return Advice("write a whole number" if is_counted else _AMOUNTS.get(resource, _AMOUNT))
+    amount = _AMOUNTS.get(resource, "write a number, perhaps with a suffix such as k, M, Gi: 40Gi")
+    return Advice("write a whole number" if is_counted else amount)
 
 
 def _request(problem: Problem, obj: Any) -> Advice:
@@ -239,32 +237,31 @@ def _request(problem: Problem, obj: Any) -> Advice:
 
 
 def _claim(problem: Problem, obj: Any) -> Advice:
-    steps = problem.path
-    lists = [index for index, step in enumerate(steps) if isinstance(step, str) and step.lower().endswith("containers")]
-    spec = value_at(obj, steps[: lists[0]]) if lists else None
-    wanted = text(value_at(obj, steps), "name")
+    written = value_at(obj, problem.path)
+    wanted, below = (written, "") if isinstance(written, str) else (text(written, "name"), "name")
     if not wanted or problem.reason != NOT_FOUND:
         return Advice()
-    if near := nearest(wanted, well_formed(text(each, "name") for each in items(spec, "resourceClaims"))):
-        return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below="name"))
+    around = (value_at(obj, problem.path[:end]) for end in reversed(range(len(problem.path))))
+    spec = next((each for each in around if isinstance(each, dict) and "resourceClaims" in each), None)
+    known = (text(each, "name") for each in items(spec, "resourceClaims"))
+    if near := nearest(wanted, well_formed(each for each in known if each != wanted)):
+        return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below=below))
     return Advice(f"list it in resourceClaims of the pod, too: {wanted}, with the name of its claim or template")
 
 
-def _name_of_attribute(problem: Problem, _obj: Any) -> Advice:
+def _of_identifier(name: str) -> Advice:
     """Suggest the name of an attribute or a capacity without the characters that no identifier has."""
-    stated, slash, own = problem.value.rpartition("/")
+    stated, slash, own = name.rpartition("/")
     respelt = _NOT_IN_IDENTIFIERS.sub("_", own)
-    return Advice(f'did you mean "{stated}{slash}{respelt}"?') if own and respelt != own else Advice()
+    return renamed(f"{stated}{slash}{respelt}") if own and respelt != own else Advice()
 
 
 def _domain(problem: Problem, obj: Any) -> Advice:
     name = value_at(obj, problem.path)
     if not isinstance(name, str) or not name:
         return Advice()
-    stated, slash, own = name.rpartition("/")
-    if slash:
-        respelt = _NOT_IN_IDENTIFIERS.sub("_", own)
-        return renamed(f"{stated}/{respelt}") if own and respelt != own else Advice()
+    if "/" in name:
+        return _of_identifier(name)
     if standard := certain(name, STANDARD_ATTRIBUTES):
         return renamed(f"{STANDARD_DOMAIN}/{standard}")
     if domain := selectors.only_domain(obj):
@@ -288,10 +285,6 @@ def _if(condition: object, hint: str) -> Advice:
     return Advice(hint if condition else "")
 
 
-def _is_short(name: Any) -> bool:
-    return isinstance(name, str) and name != "" and "/" not in name
-
-
 _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "immutable": _again,
     "claims-of-job": _again,
@@ -300,7 +293,7 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "claim-names": lambda problem, _: _if(problem.reason == REQUIRED, "add a name, by which containers use the claim"),
     "cel-selector": selectors.hint_of,
     "attribute-of-a-domain": _domain,
-    "qualified-name": _name_of_attribute,
+    "qualified-name": lambda problem, _: Advice(_of_identifier(problem.value).hint),  # no fix writes keys
     "one-source": lambda *_: Advice(
         "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
     ),
@@ -309,9 +302,10 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     ),
     "quantity": _quantity,
     "semver": _version,
-    "json-object": lambda problem, obj: Advice(_WITHOUT_QUOTES if isinstance(value_at(obj, problem.path), str) else ""),
+    "json-object": lambda problem, obj: _if(isinstance(value_at(obj, problem.path), str), _WITHOUT_QUOTES),
+    # Requests of v1beta1 have the fields of `exactly` themselves, and perhaps alternatives.
     "exactly-or-first-available": lambda _, obj: Advice(
-        f"set `{'deviceClassName' if obj.get('apiVersion') == _FLAT else 'exactly'}` for one class, "
+        f"set `{'deviceClassName' if text(obj, 'apiVersion').endswith('/v1beta1') else 'exactly'}` for one class, "
         "or list alternatives in `firstAvailable`, most preferred first"
     ),
     "pods-that-end": lambda problem, obj: Advice(
@@ -321,8 +315,8 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "pods-without-end": lambda *_: Advice(
         "pods of this kind run until they are deleted, those of a Job end: leave the field out, or use a Job"
     ),
-    "prefixed-resource-name": lambda problem, obj: _if(
-        _is_short(name := value_at(obj, problem.path)), f"put a domain in front of it, as in example.com/{name}"
+    "prefixed-resource-name": lambda problem, _: _if(
+        problem.value and "/" not in problem.value, f"put a domain in front of it, as in example.com/{problem.value}"
     ),
     "devices-or-counters": lambda *_: Advice(
         "write sharedCounters into a slice of their own in the same pool, and count it in resourceSliceCount"

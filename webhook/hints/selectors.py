@@ -289,8 +289,9 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     issue = problem.issues[0] if problem.issues else Issue("")
     if amount := BARE_AMOUNT.search(expression):
         return _with_fix(f'the amount is a string in quotes: quantity("{amount[1]}")', expression)
-    if advice := _gated(issue) or syntax(issue, expression) or _dotted(expression) or _mistaken(issue, expression):
-        return advice
+    for suggest in (_gated, syntax, _dotted, _choice, _quantity, _denied):
+        if advice := suggest(issue, expression):
+            return advice
     unknown, domain = _unknown(issue, expression), only_domain(obj)
     if unknown.fix:
         return unknown
@@ -309,7 +310,7 @@ def _with_fix(hint: str, expression: str) -> Advice:
     return Advice(hint, Fix("replace", corrected, safe=is_safe) if corrected != expression else None)
 
 
-def _gated(issue: Issue) -> Advice | None:
+def _gated(issue: Issue, _expression: str) -> Advice | None:
     gate = _GATED.get(issue.arguments[0]) if issue.code in {UNDEFINED, UNDECLARED} else None
     return Advice(f"{issue.arguments[0]} needs the feature gate {gate}, which is off") if gate else None
 
@@ -354,27 +355,24 @@ def _foreign(issue: Issue, names: Mapping[str, str]) -> tuple[str, str, str]:
         return meant, "", ""
     if issue.code in {UNDECLARED, *SYNTAX} and (said := _WORDS.get(word.lower())) and word != said[1]:
         return said[0], word, said[1]
-    if issue.code in {MISSING, EXTRANEOUS, MISMATCHED}:
-        return _unexpected(issue.code, word, issue.arguments[1])
-    return "", "", ""
-
-
-def _unexpected(code: str, word: str, expected: AbstractSet[str]) -> tuple[str, str, str]:
-    """Explain a token that cannot come next; the result is that of :func:`_foreign`."""
-    hint = ""
-    if code == EXTRANEOUS and word == ">":
+    if issue.code == EXTRANEOUS and word == ">":
         return "CEL writes <> as !=", "<>", "!="
+    is_token = issue.code in {MISSING, EXTRANEOUS, MISMATCHED}
+    return _unexpected(issue.code, word, issue.arguments[1]) if is_token else "", "", ""
+
+
+def _unexpected(code: str, word: str, expected: AbstractSet[str]) -> str:
+    """Explain a token that cannot come next; empty if unclear."""
     if word == END and expected == {")"}:
-        hint = "a parenthesis is not closed"
-    elif "]" in expected <= {"]", ","} and (code == MISSING or word == END):
-        hint = "a bracket is not closed: a ] is missing"
-    elif word == END and expected == {":"}:
-        hint = "`?` needs a value for false, too: … ? … : …"
-    elif code != MISSING and word.lower() == "like":
-        hint = 'CEL has no LIKE: write …startsWith("A"), …contains("A"), or …matches("^A")'
-    elif word == ")" and (code == EXTRANEOUS or (code == MISMATCHED and expected == {END})):
-        hint = "there is one ) too many"
-    return hint, "", ""
+        return "a parenthesis is not closed"
+    if "]" in expected <= {"]", ","} and (code == MISSING or word == END):
+        return "a bracket is not closed: a ] is missing"
+    if word == END and expected == {":"}:
+        return "`?` needs a value for false, too: … ? … : …"
+    if code != MISSING and word.lower() == "like":
+        return 'CEL has no LIKE: write …startsWith("A"), …contains("A"), or …matches("^A")'
+    is_surplus = code == EXTRANEOUS or (code == MISMATCHED and expected == {END})
+    return "there is one ) too many" if word == ")" and is_surplus else ""
 
 
 def _around(pattern: re.Pattern[str], expression: str, place: int) -> re.Match[str] | None:
@@ -493,7 +491,7 @@ def _undeclared(name: str, place: int, expression: str) -> Advice:
     return Advice(_DEVICE if _OF_OBJECT.match(expression, place + len(name)) else _OF_DOMAIN.format(name))
 
 
-def _dotted(expression: str) -> Advice | None:
+def _dotted(_issue: Issue, expression: str) -> Advice | None:
     """Suggest brackets for a domain that is read field by field."""
     match = _DOTTED.search(expression)
     if match is None:
@@ -502,14 +500,10 @@ def _dotted(expression: str) -> Advice | None:
     return _part_replaced("put the domain in brackets and quotes", f'device.{holder}["{domain}"].{name}', match)
 
 
-def _mistaken(issue: Issue, expression: str) -> Advice | None:
-    if issue.code == MISMATCHED_TYPE:
-        return _choice(expression) if issue.arguments[0] is BOOL else None
-    return _quantity(issue, expression) or _denied(issue, expression)
-
-
-def _choice(expression: str) -> Advice | None:
+def _choice(issue: Issue, expression: str) -> Advice | None:
     """Suggest a list of values, where only the first of several is compared."""
+    if issue.code != MISMATCHED_TYPE or issue.arguments[0] is not BOOL:
+        return None
     for pattern, form in _CHOICES:
         if match := pattern.search(expression):
             values = ", ".join(each[0] for each in _CONSTANT.finditer(expression, *match.span("values")))

@@ -15,7 +15,6 @@ from webhook.objects import (
     full_name_of,
     items,
     mapping,
-    metadata_of,
     name_of,
     namespace_of,
     number,
@@ -87,8 +86,7 @@ def pods_using(claim: JSONObject | None) -> list[str]:
 
 def uid_of(obj: JSONObject) -> str:
     """Return an object's UID; a placeholder if it has none yet."""
-    uid = metadata_of(obj).get("uid")
-    return uid if uid and isinstance(uid, str) else f"UID:{name_of(obj)}"
+    return text(obj, "metadata", "uid") or f"UID:{name_of(obj)}"
 
 
 class Use(NamedTuple):

@@ -21,8 +21,9 @@ from webhook.inventory import Inventory
 from webhook.inventory.claims import requests_of
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
-from webhook.problem import Key, Path, Problem, Verbatim, invalid
+from webhook.problem import Key, Path, Problem, Verbatim, invalid, required
 from webhook.release import Release
+from webhook.spelling import did_you_mean
 
 QUOTA: Final = "ResourceQuota"
 _REQUESTS: Final = "requests."
@@ -125,8 +126,48 @@ def _key(obj: JSONObject) -> tuple[bool, str]:
     return _is_pod(obj), full_name_of(obj)
 
 
+_OF_SCOPES: Final = (PODS, *map("".join, product(("", _REQUESTS, _LIMITS), (CPU, "memory"))))
+_SCOPES: Final[Mapping[str, Container[str]]] = {
+    **dict.fromkeys(
+        ("Terminating", "NotTerminating", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity"), _OF_SCOPES
+    ),
+    "BestEffort": (PODS,),
+    "VolumeAttributesClass": STANDARD,
+}
+"""The scopes, each with the standard names that a quota with it may limit; those of volumes are not judged."""
+_OPPOSITE: Final = (frozenset({"BestEffort", "NotBestEffort"}), frozenset({"Terminating", "NotTerminating"}))
+
+
+def _refused_scopes(spec: JSONObject) -> Iterator[Problem]:
+    """Yield what the API server refuses of scopes (``validateResourceQuotaScopes``, ``validateScopeSelector``)."""
+    path, limited = Path(("spec", "scopeSelector", "matchExpressions")), sorted({*mapping(spec, "hard")} & {*STANDARD})
+    selected = [text(each, "scopeName") for each in items(spec, "scopeSelector", "matchExpressions")]
+    for place, scopes, shown in (
+        (Path(("spec", "scopes")), texts(spec, "scopes"), spec.get("scopes")),
+        (path, selected, spec.get("scopeSelector")),
+    ):
+        for scope in scopes:
+            if scope not in _SCOPES:
+                near = did_you_mean(scope, _SCOPES, quotes='"')
+                yield invalid(place, scope if place is path else shown, "unsupported scope")._replace(hint=near)
+            for key in (each for each in limited if each not in _SCOPES.get(scope, STANDARD)):
+                hint = f"limit {key} by a quota without scope {scope}"
+                yield invalid(place, shown, "unsupported scope applied to resource")._replace(hint=hint)
+        if any(pair.issubset(scopes) for pair in _OPPOSITE):
+            yield invalid(place, texts(spec, "scopes"), "conflicting scopes")
+    for index, each in enumerate(items(spec, "scopeSelector", "matchExpressions")):
+        operator, values = text(each, "operator"), each.get("values")
+        if operator in {"In", "NotIn"} and not values:
+            detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            yield required(path / index / "values", detail)
+        elif operator in {"Exists", "DoesNotExist"} and values:
+            detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            yield invalid(path / index / "values", values, detail)
+
+
 def refused(quota: JSONObject, release: Release) -> Iterator[Problem]:
-    """Yield what the API server refuses of the names and amounts in a quota (``ValidateResourceQuotaSpec``)."""
+    """Yield what the API server refuses of the names, amounts and scopes of a quota (``ValidateResourceQuotaSpec``)."""
+    yield from _refused_scopes(mapping(quota, "spec"))
     for key, value in mapping(quota, "spec", "hard").items():
         path, shown = Path(("spec", "hard", Key(key))), Verbatim(key) if release in TYPED else key
         if "/" not in key and key not in STANDARD and not key.startswith((_HUGE, _REQUESTS + _HUGE)):

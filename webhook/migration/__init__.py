@@ -108,11 +108,6 @@ class MigrationTarget:
         return next((name for name in among if name.startswith(GROUP)), "")
 
     @property
-    def has_flat_claims(self) -> bool:
-        """Whether pods name their claims without ``source``."""
-        return all(release >= _FLAT_CLAIMS_SINCE for release in self.releases)
-
-    @property
     def newest(self) -> Release:
         """The newest release that the objects are for."""
         return max(self.releases, default=DEFAULT)
@@ -164,10 +159,6 @@ def _is_nested(entry: Any) -> bool:
     return source is None or (isinstance(source, dict) and source.keys().isdisjoint(entry))
 
 
-_OLDER: Final = "older-version"
-"""The rule for parts that can be converted."""
-
-
 class Converted(NamedTuple):
     """The result of converting an object.
 
@@ -196,7 +187,8 @@ def converted(obj: Any, wanted: MigrationTarget, parameters: Parameters) -> Conv
     if find(own, kind) is None and str(own).startswith(f"{GROUP}/"):
         return Converted(obj, [], judge(obj))
     if find(own, kind) is None or not str(own).startswith(f"{GROUP}/"):
-        changed, entries = _with_flat_claims(obj, wanted.locations) if wanted.has_flat_claims else (obj, [])
+        are_flat = all(release >= _FLAT_CLAIMS_SINCE for release in wanted.releases)
+        changed, entries = _with_flat_claims(obj, wanted.locations) if are_flat else (obj, [])
         message = "pods of Kubernetes 1.31 and later name claims and templates without source"
         return Converted(changed, [_older(Path((*steps, "source")), message) for steps in entries], [])
     if own != CLASSIC:
@@ -248,7 +240,8 @@ def _without_version(obj: JSONObject, version: str, newer: str, wanted: Migratio
 
 
 def _older(path: Path, message: str) -> Problem:
-    return Problem(ERROR, _OLDER, "Deprecated", path, message, "draguard convert --write converts it")
+    """Report a part that can be converted."""
+    return Problem(ERROR, "older-version", "Deprecated", path, message, "draguard convert --write converts it")
 
 
 def _left(before: JSONObject, after: JSONObject) -> list[Problem]:
@@ -256,9 +249,6 @@ def _left(before: JSONObject, after: JSONObject) -> list[Problem]:
     version, never = after["apiVersion"], _unknown_of(after, None)
     left = {path: hint for path, hint in _unknown_of(before, None).items() if hint and path in never}
     return [lost(path, f"{version} has no {path[-1]}", hint) for path, hint in left.items()]
-
-
-_REMOVE: Final = "remove the field"
 
 
 def _unknown(before: JSONObject, after: JSONObject, wanted: MigrationTarget) -> list[Problem]:
@@ -269,7 +259,7 @@ def _unknown(before: JSONObject, after: JSONObject, wanted: MigrationTarget) -> 
     release = f"Kubernetes 1.{wanted.newest}"
     ends = VERSIONS[version].kinds[after["kind"]].until < wanted.newest
     return [
-        lost(path, f"{version if ends or path in never else release} has no {path[-1]}", hint or _REMOVE)
+        lost(path, f"{version if ends or path in never else release} has no {path[-1]}", hint or "remove the field")
         for path, hint in _unknown_of(after, wanted).items()
     ]
 

@@ -85,10 +85,8 @@ class Annotated(Answers):
                 yield f"DeviceClass {name_of(device_class)}: {told(problem)}"
         claims = [("ResourceClaim", claim) for claim in placement.claims if not allocation_of(claim)]
         rules = [every_rule()[name] for name in _CAUSES]
-        applying = (
-            (rule, obj) for kind, obj in (("Pod", placement.pod), *claims) for rule in rules if kind in rule.kinds
-        )
-        for rule, obj in applying:
+        objects = [("Pod", placement.pod), *claims]
+        for rule, obj in ((rule, obj) for kind, obj in objects for rule in rules if kind in rule.kinds):
             for problem in rule.check(obj, self._context):
                 named = f"{namespace_of(obj)}/{value_at(obj, problem.path)}"
                 # Of a claim that the API server has refused, a note says why it is not there.

@@ -13,7 +13,7 @@ from webhook.hints.names import in_expression, in_place, listed, renamed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import DISTINCT_FROM_ALL_SINCE, ClaimRequest, is_about
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, placed, text
-from webhook.problem import NOTE, Advice, Path, Problem, Steps, value_at
+from webhook.problem import NOTE, Advice, Path, Problem, Steps
 from webhook.records import NamedTuple
 from webhook.references.rules import SELECTING, Context, drivers_of, drivers_of_request, finding, rule
 from webhook.spelling import certain, mistyped, nearest
@@ -31,9 +31,11 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     for path, name, consequence in _classes_named(claim, context):
         if name and context.inventory.find("DeviceClass", name) is None and not context.is_installed(name):
             message = context.missing(f'DeviceClass "{name}"', consequence=consequence)
-            advice = Advice(context.how_to_get(name))
-            if not advice.hint:
-                known = [each for _, each in context.inventory.names("DeviceClass")]
+            known = [each for _, each in context.inventory.names("DeviceClass")]
+            if driver := context.driver_of_class(name):
+                how = "install the driver, with the part of its chart for these devices"
+                advice = Advice(f"driver {driver} brings this class: {how}")
+            else:
                 advice = context.or_in_cluster(in_place(name, known, "device classes", "deviceClassName"))
             yield finding(path, message, advice if claim["kind"] in CLAIMS else advice.hint)
 
@@ -233,7 +235,11 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     drivers: nvidia.com in place of gpu.nvidia.com. If such a driver exists, add its DeviceClass or ResourceSlice to the
     manifests, or its profile with --driver-profile.
     """
-    for path, name in _names(obj, context):
+    configs = placed(obj, *devices_path(obj), "config")
+    named = [((*path, "opaque", "driver"), text(each, "opaque", "driver")) for path, each in configs]
+    if not context.inventory.knows("DeviceClass"):  # else a separate rule reports missing ones
+        named += [((*each.path, "deviceClassName"), each.class_name) for each in context.requests(obj)]
+    for path, name in named:
         if name and (meant := _intended(name, context)) and not _is_known(name, context):
             yield finding(path, _unknown(name, meant), renamed(meant), "Misspelt")
     for request in context.requests(obj):
@@ -259,18 +265,9 @@ def _in_selector(name: str, path: Steps, expression: str, context: Context) -> I
         yield finding(path, message, advice, "Misspelt", max(0, expression.find(name)))
 
 
-def _names(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, str]]:
-    """Yield the names of classes and drivers, and their paths."""
-    for path, each in placed(obj, *devices_path(obj), "config"):
-        yield (*path, "opaque", "driver"), text(each, "opaque", "driver")
-    # If other classes are known, a separate rule reports missing ones.
-    for request in () if context.inventory.knows("DeviceClass") else context.requests(obj):
-        yield (*request.path, "deviceClassName"), request.class_name
-
-
 def _intended(name: str, context: Context) -> str:
     """Return the name of a driver, or a name in the domain of one, that a mistyped name stands for."""
-    known, own = built_in(), {*context.profiled, *context.noted_drivers}
+    known, own = built_in(), context.own_drivers
     if name in known or name in own:
         return ""
     if meant := mistyped(name, own, _SHORTEST) or mistyped(name, known):
@@ -318,15 +315,10 @@ class _Constraint(NamedTuple):
         return f"{self.domain}/{self.name}"
 
 
-def _constraints(claim: JSONObject, context: Context, *fields: str) -> Iterator[_Constraint]:
-    """Yield the constraints of a claim or template.
-
-    Args:
-        claim: The claim or template.
-        fields: The fields that name the attribute, the first of those set.
-    """
+def _constraints(claim: JSONObject, context: Context) -> Iterator[_Constraint]:
+    """Yield the constraints of a claim or template."""
     for path, constraint in placed(claim, *devices_path(claim), "constraints"):
-        field = next((each for each in fields if text(constraint, each)), "")
+        field = next((each for each in _FIELDS if text(constraint, each)), "")
         domain, _, name = text(constraint, field).partition("/")
         if name:
             meant = [each for each in context.requests(claim) if is_about(constraint, each.name)]
@@ -340,26 +332,24 @@ def distinct_of_many(claim: JSONObject, context: Context) -> Iterator[Problem]:
     Until 1.36 the scheduler's allocator keeps one value for each request (constraint.go of structured/internal), so the
     first and the third device may have the same value. Give each device its own request.
     """
-    if context.release >= DISTINCT_FROM_ALL_SINCE:
-        return
-    for each in _constraints(claim, context, *_FIELDS):
-        for request in each.requests if each.path[-1] == "distinctAttribute" else ():
-            if request.wanted > _COMPARED or request.is_for_all:
-                message = f'devices of request "{request.name}" are compared with the one before only'
-                yield finding(each.path, message, "give each device a request of its own", "Partial")
-                break
+    for each in _constraints(claim, context) if context.release < DISTINCT_FROM_ALL_SINCE else ():
+        many = (one for one in each.requests if one.wanted > _COMPARED or one.is_for_all)
+        if each.path[-1] == "distinctAttribute" and (request := next(many, None)):
+            message = f'devices of request "{request.name}" are compared with the one before only'
+            yield finding(each.path, message, "give each device a request of its own", "Partial")
 
 
 @rule(*CLAIMS, part="constraints")
-def distinct_ignored(claim: JSONObject, context: Context) -> Iterator[Problem]:
+def distinct_ignored(claim: JSONObject, _: Context) -> Iterator[Problem]:
     """A constraint has `matchAttribute` and `distinctAttribute`; the scheduler ignores the latter.
 
     The API server accepts both fields in one constraint. Write two constraints, each with one of them.
     """
-    for each in _constraints(claim, context, "distinctAttribute"):
-        if text(value_at(claim, each.path[:-1]), "matchAttribute"):
+    for path, each in placed(claim, *devices_path(claim), "constraints"):
+        if all(text(each, field) for field in _FIELDS):
             message = "distinctAttribute is ignored beside matchAttribute"
-            yield finding(each.path, message, "write two constraints, each with one of them", "Ignored")
+            hint = "write two constraints, each with one of them"
+            yield finding((*path, "distinctAttribute"), message, hint, "Ignored")
 
 
 @rule(*CLAIMS, part="constraints")
@@ -368,7 +358,7 @@ def contradicting_constraints(claim: JSONObject, context: Context) -> Iterator[P
 
     A single device meets both: only requests for two or more devices, and alternatives that all are, count.
     """
-    for same, distinct in permutations(_constraints(claim, context, *_FIELDS), 2):
+    for same, distinct in permutations(_constraints(claim, context), 2):
         if (same.path[-1], distinct.path[-1]) == _FIELDS and same.attribute == distinct.attribute:
             both = [each for each in same.requests if each in distinct.requests]
             counts = by_key((each.whole, each.wanted if each in both else 0) for each in context.requests(claim))
@@ -388,7 +378,7 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
     fleet = context.fleet
     if fleet is None:
         return
-    for each in _constraints(claim, context, *_FIELDS):
+    for each in _constraints(claim, context):
         for request in each.requests:
             known = fleet.published(request.of_class, "attributes")
             has_devices = request.device_class and (known or fleet.of_class(request.of_class))
@@ -406,7 +396,7 @@ def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Pr
     publishes others, pass its profile with --driver-profile. Where ResourceSlices are known, these decide. Misspelt
     names of Kubernetes' own attributes, such as resource.kubernetes.io/pcieroot, are found whatever the driver is.
     """
-    for each in _constraints(claim, context, *_FIELDS):
+    for each in _constraints(claim, context):
         for request in each.requests:
             profile, known = _profiled(request, context)
             others = {"", profile.driver if profile else ""}

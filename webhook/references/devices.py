@@ -21,6 +21,7 @@ from webhook.inventory.claims import POD, ClaimRequest, Consumer, Use, allocatio
 from webhook.inventory.resources import path_of, requests
 from webhook.objects import JSONObject, free_of_nulls, items, mapping, namespace_of, text
 from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
+from webhook.references.claims import contradicting_constraints
 from webhook.references.rules import (
     SELECTING,
     Context,
@@ -62,9 +63,8 @@ def not_published(selector: Selector, context: Context) -> Iterator[Problem]:
     domains: set[tuple[str, str]] = set()
     for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
         around = selector.around
-        if (read.holder, read.domain) in domains or not (
-            fleet.published(around, read.holder) or fleet.of_class(around)
-        ):
+        has_devices = fleet.published(around, read.holder) or fleet.of_class(around)
+        if not has_devices or (read.holder, read.domain) in domains:
             continue
         if found := unpublished(read, selector.parts, fleet, around):
             if found.character == read.domain_offset:  # one finding covers all reads from a domain
@@ -115,9 +115,8 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
     used = fleet.used(groups)
     places = used or [*fleet.places(groups)]
     first, fault = next(pair for pair in failing if places[0].content in pair[0].contents)
-    count, all_ = (
-        sum(one.devices for one in each) for each in (places, (fleet.used if used else fleet.places)(of_class))
-    )
+    every = fleet.used(of_class) if used else fleet.places(of_class)
+    count, all_ = (sum(one.devices for one in each) for each in (places, every))
     ends = "ends" if used else "would end"
     message = f"an error on {count} of {all_} devices {ends} scheduling for all nodes: {fault.detail}"
     if not used:
@@ -127,13 +126,8 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
     if missing in WRITTEN_TYPES:
         advice = Advice(f"an attribute is read without its type: leave out .{missing}")
     elif missing:
-        safe = guarded(
-            selector.expression,
-            lacking(reads_of(selector.parts), [each.content for each in groups]),
-            context.release,
-            context.gates,
-        )
-        advice = ask_first(safe)
+        lacks = lacking(reads_of(selector.parts), [each.content for each in groups])
+        advice = ask_first(guarded(selector.expression, lacks, context.release, context.gates))
     elif not fault.detail.has_overload:
         advice = Advice(_of_types(fleet, first.content, selector.parts))
     part, start = fleet.first_false_part(selector.own[selector.place], first.content)
@@ -287,7 +281,7 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     Each request alone could be met, but not all of them at once, or not with the constraints, the capacity or the
     taints of the devices. The scheduler's allocation is tried for every node, as if no device were in use.
     """
-    if allocation_of(claim):
+    if allocation_of(claim) or any(contradicting_constraints(claim, context)):
         return
     path = devices_path(claim)
     devices = mapping(claim, *path)
@@ -329,13 +323,8 @@ def _without(claim: JSONObject, context: Context) -> Iterator[tuple[JSONObject, 
             del value_at(less, here)["capacity"]
             yield less, (*here, "capacity"), _lack(request, context)
         value_at(tolerant, here)["tolerations"] = [{"operator": "Exists"}]
-    yield tolerant, ("requests",), _TAINTED
-
-
-_TAINTED: Final = (
-    "with all taints tolerated, a node has the devices: tolerate the taints, or wait until they are removed: they are "
-    "set in ResourceSlices and DeviceTaintRules"
-)
+    hint = "with all taints tolerated, a node has the devices: tolerate the taints, or wait until they are removed"
+    yield tolerant, ("requests",), f"{hint}: they are set in ResourceSlices and DeviceTaintRules"
 
 
 def _lack(request: ClaimRequest, context: Context) -> str:
@@ -480,15 +469,14 @@ def _refused(
     from webhook.simulation.rejections import Explainer
     from webhook.simulation.scheduler import Needs, Round
 
+    pod = pod or {}
+    made = (_claim(name, namespace_of(pod), devices) for name, devices in claims.items())
     try:
-        taken = [
-            free.inventory.take(_claim(name, namespace_of(pod or {}), devices)) or {}
-            for name, devices in claims.items()
-        ]
+        taken = [free.inventory.take(each) or {} for each in made]
     except MalformedError:
         return ()
     uses = tuple(Use("", each, Consumer(POD, "", "")) for each in taken)
-    round_ = Round(free, Needs(pod or {}, Demand.of(pod or {}), uses))
+    round_ = Round(free, Needs(pod, Demand.of(pod), uses))
     found: dict[int, NodeVerdict] = {}
     for node in nodes or range(len(free.nodes)):
         if len(found) == _NODES_MOST:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from webhook.formats import dns_subdomain
 from webhook.hints.names import renamed
+from webhook.hints.selectors import AS_TEXT
 from webhook.inventory import DRA
-from webhook.objects import JSONObject, items, namespace_of, placed, text, texts
+from webhook.objects import JSONObject, items, mapping, namespace_of, placed, text, texts
 from webhook.policy.manifest.kinds import Kinds
-from webhook.problem import Advice, Problem, Steps, quoted
+from webhook.problem import ERROR, Advice, Path, Problem, Steps, invalid, malformed, not_supported, quoted, required
 from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.spelling import nearest
 
@@ -64,6 +66,8 @@ def _allows_parts(context: Context) -> bool:
 
 
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_NAMELESS: Final = ("create", "deletecollection")
+"""The verbs of requests that name no object."""
 _KINDS: Final = {each.resource: each.namespaced for each in Kinds().of_group(DRA)}
 """The resources of DRA, each with whether it has a namespace."""
 _SUBRESOURCES: Final = ("status", "finalizers", *_NEEDED)
@@ -75,8 +79,9 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
 
     RBAC takes any name. Resources are plural and in lower case, as in `kubectl api-resources`, and those of DRA are in
     the API group resource.k8s.io. Only names of DRA are looked for, in Kubernetes' own groups. The resource names of
-    resourceclaims/driver are drivers, not their charts or service accounts, and its verbs are its own. A Role allows
-    nothing for objects without a namespace, such as ResourceSlices.
+    resourceclaims/driver are drivers, not their charts or service accounts, and its verbs are its own. Resource names
+    are no patterns, and requests to create have none. A Role allows nothing for objects without a namespace, such as
+    ResourceSlices.
     """
     for path, each in placed(role, "rules"):
         groups = texts(each, "apiGroups")
@@ -110,10 +115,21 @@ def _useless(each: JSONObject, path: Steps, kind: str) -> Iterator[Problem]:
 
 
 def _useless_verbs(each: JSONObject, path: Steps) -> Iterator[Problem]:
-    """Find the verbs in a rule that have no effect."""
-    known = [*_VERBS, *sorted(_NEEDED["driver"])]
+    """Find the verbs in a rule that have no effect, and names that are patterns."""
+    known, names = [*_VERBS, *sorted(_NEEDED["driver"])], texts(each, "resourceNames")
+    for place, name in enumerate(names):
+        if _ANY in name:
+            message, instead = (
+                AS_TEXT.format(quoted(name)),
+                "list the names, or leave resourceNames out for all objects",
+            )
+            yield finding((*path, "resourceNames", place), message, instead, "Unknown")
+    has_names = names and not any("/" in resource for resource in texts(each, "resources"))
     for place, verb in enumerate(texts(each, "verbs")):
         near = nearest(verb, known)
+        if verb in _NAMELESS and has_names:
+            message = f"requests to {verb} have no name, so that with resourceNames the rule does not allow them"
+            yield finding((*path, "verbs", place), message, f"allow {verb} by a rule without resourceNames", "Unknown")
         if verb not in known and (near or len(texts(each, "apiGroups")) == 1):
             hint = renamed(near) if near else f"verbs are {', '.join(_VERBS)}"
             yield finding((*path, "verbs", place), f'unknown verb "{verb}": it allows nothing', hint, "Unknown")
@@ -146,6 +162,59 @@ def _meant(resource: str, *, is_only: bool) -> str | Advice:
     return "it has " + ", ".join(sorted(_KINDS)) if is_only else ""
 
 
+_RBAC: Final = "rbac.authorization.k8s.io"
+_GROUPS_OF: Final = {"ServiceAccount": "", "User": _RBAC, "Group": _RBAC}
+"""The kinds of subjects, with the API group of each."""
+
+
+@rule(*ROLES, level=ERROR)
+def refused_role(role: JSONObject, _context: Context) -> Iterator[Problem]:
+    """A rule of a role lacks verbs, API groups or resources, or is about URLs and resources: the API server refuses it.
+
+    A rule is about resources, or, in a ClusterRole, about URLs (nonResourceURLs), which have no API group.
+    """
+    for steps, each in placed(role, "rules"):
+        path, urls = Path(steps), each.get("nonResourceURLs")
+        if not each.get("verbs"):
+            yield required(path / "verbs", "verbs must contain at least one value")
+        if urls and role["kind"] == "Role":
+            yield invalid(path / "nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs")
+        if urls and any(each.get(field) for field in ("apiGroups", "resources", "resourceNames")):
+            detail = "rules cannot apply to both regular resources and non-resource URLs"
+            yield invalid(path / "nonResourceURLs", urls, detail)
+        for field, name in () if urls else (("apiGroups", "api group"), ("resources", "resource")):
+            if not each.get(field):
+                yield required(path / field, f"resource rules must supply at least one {name}")
+
+
+@rule("ClusterRoleBinding", "RoleBinding", level=ERROR)
+def refused_binding(binding: JSONObject, context: Context) -> Iterator[Problem]:
+    """A binding refers to a role or a subject that cannot exist: the API server refuses it.
+
+    A ServiceAccount has a namespace, which only a RoleBinding may leave out for its own, and no API group.
+    """
+    kinds = ROLES[::-1] if binding["kind"] == "RoleBinding" else ROLES[:1]
+    yield from _referred(mapping(binding, "roleRef"), Path(("roleRef",)), dict.fromkeys(kinds, _RBAC), context)
+    for steps, each in placed(binding, "subjects"):
+        path, name = Path(steps), text(each, "name")
+        yield from _referred(each, path, _GROUPS_OF, context)
+        if each.get("kind") == "ServiceAccount":
+            yield from malformed(path / "name", name, dns_subdomain(name, context.release) if name else ())
+            if binding["kind"] == "ClusterRoleBinding" and not each.get("namespace"):
+                yield required(path / "namespace")
+
+
+def _referred(reference: JSONObject, path: Path, groups: Mapping[str, str], context: Context) -> Iterator[Problem]:
+    """Judge a reference by the kinds that it may name, each with its API group, which is the default."""
+    kind, group = text(reference, "kind"), text(reference, "apiGroup")
+    if kind not in groups:
+        yield not_supported(path / "kind", kind, groups, context.release)
+    elif group and group != groups[kind]:
+        yield not_supported(path / "apiGroup", group, [groups[kind]], context.release)
+    if not reference.get("name"):
+        yield required(path / "name")
+
+
 @rule("ClusterRoleBinding", "RoleBinding", of_field=True)
 def role_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
     """A binding names a role that is not known, and almost one that allows something of DRA, or its other kind.
@@ -158,9 +227,8 @@ def role_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
         return
     message = context.missing(f"{wanted} {quoted(name)}", consequence="the binding has no effect")
     for kind, space in spaces.items():
-        near = (
-            name if kind != wanted else nearest(name, [one for at, one in context.inventory.names(kind) if at == space])
-        )
+        known = [one for at, one in context.inventory.names(kind) if at == space]
+        near = nearest(name, known) if kind == wanted else name
         role = context.inventory.find(kind, near, space)
         if any(DRA in texts(each, "apiGroups") for each in items(role, "rules")):
             field, meant = ("name", near) if kind == wanted else ("kind", kind)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -217,9 +216,10 @@ class Context:
         return not any(map(is_noted, self.inventory.all("ResourceSlice")))
 
     @cached_property
-    def noted_drivers(self) -> AbstractSet[str]:
-        """The drivers of slices with errors, whose devices are unknown."""
-        return {text(each, "spec", "driver") for each in self.inventory.all("ResourceSlice") if is_noted(each)} - {""}
+    def own_drivers(self) -> Collection[str]:
+        """The drivers with a profile of the user's own, and those of slices with errors, whose devices are unknown."""
+        noted = filter(is_noted, self.inventory.all("ResourceSlice"))
+        return {*self._profiles, *(text(each, "spec", "driver") for each in noted)} - {""}
 
     @cached_property
     def pools(self) -> Mapping[tuple[str, str], Sequence[JSONObject]]:
@@ -281,11 +281,6 @@ class Context:
         except (LookupError, ValueError):
             return None
 
-    @property
-    def profiled(self) -> Collection[str]:
-        """The drivers with a profile of the user's own."""
-        return self._profiles.keys()
-
     def knows_driver(self, name: str) -> bool:
         """Tell whether a driver has a profile or a slice, even one with errors."""
         published = self.inventory.all("ResourceSlice")
@@ -305,22 +300,11 @@ class Context:
         own = next((driver for driver, each in self._profiles.items() if name in each.classes), "")
         return own or driver_of_class(name)
 
-    def how_to_get(self, class_name: str) -> str:
-        """Say which driver brings a device class; empty if unknown."""
-        driver = self.driver_of_class(class_name)
-        how = "install the driver, with the part of its chart for these devices"
-        return f"driver {driver} brings this class: {how}" if driver else ""
-
     def is_shared(self, name: str) -> bool:
         """Tell whether the devices of a class are meant to be used by several pods."""
         profile = self.profile(self.driver_of_class(name))
         devices = profile and profile.devices.get(profile.classes.get(name, ""))
         return bool(devices and devices.is_shared)
-
-    def publishes_in(self, driver: str, domain: str) -> bool:
-        """Tell whether a driver is known to publish attributes in a domain."""
-        profile = self.profile(driver)
-        return profile is not None and profile.has_domain(domain)
 
 
 class ReferenceRule(NamedTuple):
@@ -329,7 +313,6 @@ class ReferenceRule(NamedTuple):
     Args:
         kinds: The kinds that it checks; ``Pod`` includes every kind with a pod template.
         check: The function that checks an object.
-        doc: Its text, for ``draguard explain``.
         needs: The kinds; the rule applies if one of them is known. If empty, it always applies.
         level: The level of its findings.
         beside_devices: Whether it applies only where devices are known.
@@ -342,7 +325,6 @@ class ReferenceRule(NamedTuple):
     name: str
     kinds: tuple[str, ...]
     check: Callable[[JSONObject, Context], Iterator[Problem]]
-    doc: str
     needs: tuple[str, ...] = ()
     level: str = WARNING
     beside_devices: bool = False
@@ -363,7 +345,7 @@ def rule(*kinds: str, **facts: Any) -> Callable[[Check], Check]:
 
     def declare(check: Check) -> Check:
         name = check.__name__.replace("_", "-")
-        RULES[name] = ReferenceRule(name, kinds, check, check.__doc__ or "", **facts)
+        RULES[name] = ReferenceRule(name, kinds, check, **facts)
         return check
 
     return declare
@@ -414,8 +396,8 @@ def sorted_out(request: ClaimRequest, context: Context) -> Sorted | None:
 
 def contents_of_class(request: ClaimRequest, context: Context) -> Sequence[Content]:
     """Return the devices of the class of a request; none if the class or the devices are unknown."""
-    is_known = context.fleet is not None and request.device_class is not None
-    return context.fleet.of_class(request.of_class) if context.fleet and is_known else ()
+    fleet = None if request.device_class is None else context.fleet
+    return () if fleet is None else fleet.of_class(request.of_class)
 
 
 def field_of(constraint: JSONObject) -> str:

@@ -130,46 +130,50 @@ def reads_of(parts: Parts) -> list[Read]:
     return parts.once("reads", lambda parts: reads(parts.root))
 
 
-class TextComparison(NamedTuple):
-    """A comparison of an attribute or capacity with a text by an operator.
+class Comparison(NamedTuple):
+    """A comparison of an attribute or capacity with a constant by an operator.
 
     Args:
-        operator: The operator, as in ``read operator text``.
-        offset: The offset of the text in the expression.
+        operator: The operator, as in ``read operator value``.
+        offset: The offset of the constant in the expression.
     """
 
     read: Read
     operator: str
-    text: str
+    value: Any
     offset: int
 
     @property
     def is_number(self) -> bool:
-        """Whether the text is a version or a number."""
-        return bool(_NUMERIC.fullmatch(self.text))
+        """Whether the constant is a text with a version or a number."""
+        return isinstance(self.value, str) and bool(_NUMERIC.fullmatch(self.value))
 
     @property
     def of_versions(self) -> str:
-        """The comparison as one of versions; with an example if the text is none."""
-        version = ".".join([*self.text.removeprefix("v").split("."), "0", "0"][:3]) if self.is_number else "1.2.3"
+        """The comparison as one of versions; with an example if the constant is none."""
+        version = ".".join([*self.value.removeprefix("v").split("."), "0", "0"][:3]) if self.is_number else "1.2.3"
         return f'.compareTo(semver("{version}")) {self.operator} 0'
 
 
-def text_comparisons(parts: Parts) -> list[TextComparison]:
+def text_comparisons(parts: Parts) -> list[Comparison]:
     """List the comparisons of a selector with texts."""
-    return parts.once("texts", lambda parts: list(_text_comparisons(parts)))
+    return [each for each in comparisons(parts) if isinstance(each.value, str)]
 
 
-def _text_comparisons(parts: Parts) -> Iterator[TextComparison]:
+def comparisons(parts: Parts) -> list[Comparison]:
+    """List the comparisons of a selector with constants."""
+    return parts.once("comparisons", lambda parts: list(_comparisons(parts)))
+
+
+def _comparisons(parts: Parts) -> Iterator[Comparison]:
     for node in parts.nodes:
         if not isinstance(node, Call) or node.function not in OPERATORS:
             continue
         left, right = node.arguments
         operator = OPERATORS[node.function]
         for one, other, written in ((left, right, operator), (right, left, TURNED.get(operator, operator))):
-            read = read_of(one)
-            if read and isinstance(other, Literal) and isinstance(other.value, str):
-                yield TextComparison(read, written, other.value, other.offset)
+            if isinstance(other, Literal) and (read := read_of(one)):
+                yield Comparison(read, written, other.value, other.offset)
 
 
 def failures(selector: Selector, fleet: Fleet) -> Sequence[tuple[ContentGroup, SelectorFault]]:

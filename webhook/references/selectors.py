@@ -20,7 +20,6 @@ from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.devices import LIST_ATTRIBUTES
 from webhook.cel.syntax.ast import Call, Expression, Literal, Select, within
 from webhook.deviceselectors.parts import (
-    OPERATORS,
     TURNED,
     Parts,
     Read,
@@ -48,6 +47,7 @@ from webhook.references.selecting import (
     OTHER_HOLDER,
     WRITTEN_TYPES,
     Selector,
+    comparisons,
     failures,
     reads_of,
     rule_of_selectors,
@@ -103,11 +103,9 @@ class _Around:
         is_own = read.domain == profile.driver or profile.has_domain(read.domain)
         if not is_own and nearest(read.domain, [profile.driver]):
             return None  # another rule finds the misspelt domain
-        name = profile.name_in(read.domain, read.name)
-        is_its_own = any(
-            each.has(read.holder, name) or name.lower() in map(str.lower, each.names("attributes"))
-            for each in profile.devices.values()
-        )
+        name = read.name if read.domain == profile.driver else f"{read.domain}/{read.name}"
+        names = {each.lower() for devices in profile.devices.values() for each in devices.names("attributes")}
+        is_its_own = name.lower() in names or any(each.has(read.holder, name) for each in profile.devices.values())
         is_foreign = name not in profile.removed and not is_its_own
         is_of_other = read.domain != profile.driver and self._context.profile(read.domain) is not None
         if profile.is_open and is_foreign and not is_of_other:
@@ -163,9 +161,10 @@ def attribute_type(selector: Selector, context: Context) -> Iterator[Problem]:
     """
     around = _Around(selector, context)
     of_versions = {each.read.offset: each.of_versions for each in text_comparisons(selector.parts)}
-    for read, value in _compared(selector.parts.nodes):
-        types = around.types_of(read)
-        if types and _TYPES.get(type(value)) not in types:
+    for read, _, value, _ in comparisons(selector.parts):
+        is_typed = read.holder == "attributes" and type(value) in _TYPES
+        types = around.types_of(read) if is_typed else set[str]()
+        if types and _TYPES[type(value)] not in types:
             wanted = min(types)
             literal = _literal(wanted, value)
             hint = literal and f"compare it with {literal}"
@@ -194,14 +193,14 @@ def kind_not_of_driver(selector: Selector, context: Context) -> Iterator[Problem
         if known is None or known.name != known.profile.kind_attribute:
             continue
         kinds = known.profile.devices
-        if each.text not in kinds:
-            message = f'devices of driver "{known.profile.driver}" have no {read.name} "{each.text}"'
-            hint = in_expression(selector.expression, each.text, sorted(kinds), "kinds")
+        if each.value not in kinds:
+            message = f'devices of driver "{known.profile.driver}" have no {read.name} "{each.value}"'
+            hint = in_expression(selector.expression, each.value, sorted(kinds), "kinds")
             yield finding((), message, hint, "NeverHolds", read.offset)
-        elif around.kind not in {"", each.text}:
+        elif around.kind not in {"", each.value}:
             of_class = selector.request.class_name
-            message = f'devices of class "{of_class}" are of {read.name} "{around.kind}", not "{each.text}"'
-            fitting = sorted(name for name, kind in known.profile.classes.items() if kind == each.text)
+            message = f'devices of class "{of_class}" are of {read.name} "{around.kind}", not "{each.value}"'
+            fitting = sorted(name for name, kind in known.profile.classes.items() if kind == each.value)
             advice = f"devices of that {read.name} are in class {listed(fitting)}" if fitting else ""
             yield finding((), message, advice, "NeverHolds", read.offset)
 
@@ -258,17 +257,6 @@ def _literal(wanted: str, value: Any) -> str:
 
 
 _TYPES: Final[dict[type, str]] = {str: "string", bool: "bool", int: "int", float: "double"}
-
-
-def _compared(nodes: Iterable[Expression]) -> Iterator[tuple[Read, Any]]:
-    """Find the comparisons of an attribute with a constant."""
-    for each in nodes:
-        if not isinstance(each, Call) or each.function not in OPERATORS:
-            continue
-        for one, other in (each.arguments, reversed(each.arguments)):
-            read = read_of(one)
-            if read and read.holder == "attributes" and isinstance(other, Literal) and type(other.value) in _TYPES:
-                yield read, other.value
 
 
 _OF_VERSION: Final = frozenset({"isGreaterThan", "isLessThan", "compareTo", "major", "minor", "patch"})
@@ -530,7 +518,7 @@ def impossible_read(parts: Parts, context: Context) -> Iterator[Problem]:
         read = read_of(node.operand) if isinstance(node, Select) else None
         if read and isinstance(node, Select):
             message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
-            if node.field in _OF_VERSIONS and read.holder == "attributes":
+            if node.field in {"major", "minor", "patch"} and read.holder == "attributes":
                 hint = f"the parts of a version are methods: .{node.field}()"
                 yield finding((), message, hint, "Impossible", node.offset)
             elif node.field in WRITTEN_TYPES and not own:
@@ -558,9 +546,6 @@ def _in_value(node: Expression, parts: Parts) -> Problem | None:
     message = f'the attribute "{read.domain}/{read.name}" is one value, and `in` takes a list'
     hint = f"compare the whole value, as in {written} == {item}, or a part of a string: {written}.contains({item})"
     return finding((), message, hint, "Impossible", read.offset)
-
-
-_OF_VERSIONS: Final = frozenset({"major", "minor", "patch"})
 
 
 def _without_domain(read: Read) -> Problem:
@@ -612,7 +597,7 @@ def order_of_texts(selector: Selector, context: Context) -> Iterator[Problem]:
         return  # the error on published devices tells more
     for one in text_comparisons(selector.parts):
         if one.operator in TURNED and one.is_number:  # an ordering
-            message = f'"{one.text}" is text, and texts are ordered by their letters: "1000" is less than "550"'
+            message = f'"{one.value}" is text, and texts are ordered by their letters: "1000" is less than "550"'
             hint = f"compare a version as in {one.of_versions}, a number without quotes"
             yield finding((), message, hint, "WrongType", one.offset)
 
@@ -629,8 +614,9 @@ def misspelt_domain(selector: Selector, context: Context) -> Iterator[Problem]:
         of_class = set() if known and profile.is_example else {profile.driver}
     if of_class:  # what contradicts the class is itself misspelt, unless a driver has this name
         known = of_class.union(filter(context.knows_driver, known))
+    profiles = [*filter(None, map(context.profile, known))]
     for read in {(read.holder, read.domain): read for read in reads_of(selector.parts)}.values():
-        if read.domain in known or any(context.publishes_in(driver, read.domain) for driver in known):
+        if read.domain in known or any(each.has_domain(read.domain) for each in profiles):
             continue
         if near := nearest(read.domain, known):
             is_of_vendor = near.endswith(f".{read.domain}")  # which unknown drivers may publish attributes in
@@ -658,8 +644,7 @@ def attribute_optional(selector: Selector, context: Context) -> Iterator[Problem
             optional.setdefault(read[:3], (read, known.profile.driver))
     if not optional:
         return
-    safe = guarded(selector.expression, optional, context.release, context.gates)
-    advice = ask_first(safe)
+    advice = ask_first(guarded(selector.expression, optional, context.release, context.gates))
     for read, driver in optional.values():
         message = f'not every device of driver "{driver}" has "{read.name}": '
         message += "the error on a device without it ends scheduling for all nodes"
@@ -678,9 +663,8 @@ def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
         for read in reads_of(selector.parts):
             is_tested = read.is_of_tested_driver or read.is_of_tested_domain or tested & {"", read.domain}
             if not read.is_guarded and not is_tested:
-                message = (
-                    f'no selector tests the driver, and devices of other drivers have no "{read.domain}/{read.name}"'
-                )
+                what = f"{read.domain}/{read.name}"
+                message = f'no selector tests the driver, and devices of other drivers have no "{what}"'
                 driver = "DRIVER" if read.domain == STANDARD_DOMAIN else read.domain
                 hint = f'test it first: device.driver == "{driver}" && …'
                 yield finding(selector.path, message, hint, "Fails", read.offset)

@@ -152,16 +152,19 @@ def attribute_published_twice(each: JSONObject, context: Context) -> Iterator[Pr
     """
     driver = text(each, "spec", "driver")
     takes = "the scheduler takes " + ("this one" if context.release >= _DOMAINS_COUNT_SINCE else "either")
-    for path, holder, device in _holders(each):
-        for name in _published_twice(device, driver, holder):
-            message = f'it is the same {holder.removesuffix("s")} as "{name}", which has another value: {takes}'
-            yield finding((*path, f"{driver}/{name}"), message, "leave one of them out", "Contradiction")
+    for path, values in _holders(each):
+        for name, value in values.items():
+            # Upstream takes the one that it comes to last, in the random order of a Go map.
+            if (full_name := f"{driver}/{name}") in values and values[full_name] != value:
+                what = "capacity" if path[-1] == "capacity" else "attribute"
+                message = f'it is the same {what} as "{name}", which has another value: {takes}'
+                yield finding((*path, full_name), message, "leave one of them out", "Contradiction")
 
 
-def _holders(each: JSONObject) -> Iterator[tuple[Steps, str, JSONObject]]:
-    """Yield the attributes and the capacity of each device: their path, what they are, and the device."""
+def _holders(each: JSONObject) -> Iterator[tuple[Steps, JSONObject]]:
+    """Yield the attributes and the capacity of each device, with their paths."""
     for path, device in placed(each, "spec", "devices"):
-        yield from (((*path, holder), holder, device) for holder in ("attributes", "capacity"))
+        yield from (((*path, holder), mapping(device, holder)) for holder in ("attributes", "capacity"))
 
 
 @rule("ResourceSlice", level=NOTE)
@@ -174,8 +177,8 @@ def domain_of_driver(each: JSONObject, context: Context) -> Iterator[Problem]:
     if context.release < _DOMAINS_COUNT_SINCE:
         return
     domain = f"{text(each, 'spec', 'driver')}/"
-    for path, holder, device in _holders(each):
-        if name := next((name for name in mapping(device, holder) if name.startswith(domain)), ""):
+    for path, values in _holders(each):
+        if name := next((name for name in values if name.startswith(domain)), ""):
             message = "drivers with the helper library of Kubernetes 1.38 publish no names in their own domain"
             hint = f"write {name.removeprefix(domain)}, which means the same"
             yield finding((*path, name), message, hint, "OwnDomain")
@@ -190,15 +193,3 @@ def node_not_found(each: JSONObject, context: Context) -> Iterator[Problem]:
         known = [each for _, each in context.inventory.names("Node")]
         message = context.missing(f'node "{name}"', consequence="its devices cannot be used")
         yield finding(("spec", "nodeName"), message, context.or_in_cluster(in_place(name, known, "nodes")))
-
-
-def _published_twice(device: JSONObject, driver: str, holder: str) -> Iterator[str]:
-    """Return the names that a device publishes both plainly and with its driver's domain, with different values.
-
-    Both name the same, and upstream takes the one that it comes to last, in the random order of a Go map.
-    """
-    values = mapping(device, holder)
-    for name, value in values.items():
-        full_name = f"{driver}/{name}"
-        if full_name in values and values[full_name] != value:
-            yield name

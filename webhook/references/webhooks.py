@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.inventory import DRA
-from webhook.objects import JSONObject, placed, text, texts
+from webhook.objects import JSONObject, items, placed, text, texts
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds
-from webhook.policy.manifest.model import rule_of
+from webhook.policy.manifest.model import VALIDATING, Given, policy_of, rule_of
 from webhook.problem import Path, Problem
 from webhook.references.rules import WEBHOOKS, Context, finding, rule
 
@@ -34,7 +34,7 @@ def webhook_not_called(configuration: JSONObject, context: Context) -> Iterator[
             stated = rule_of({**lists, "scope": text(each, "scope")})
             if DRA in stated.groups or (stated.groups and any(name in served for name, _ in stated.resources)):
                 for problem in unknown_resources(stated, Path((*path, *place)), kinds):
-                    if problem.rule == "unknown-resource":
+                    if problem.rule != "unserved-version":  # it has more to say about versions
                         yield finding(problem.path, problem.message, problem.hint, "NotCalled")
         rules = [each for each in every if DRA in texts(each[1], "apiGroups")]
         for resource, on in served.items() if rules else ():
@@ -45,3 +45,21 @@ def webhook_not_called(configuration: JSONObject, context: Context) -> Iterator[
                 where = ", ".join(missed)
                 message = f"the API server does not call the webhook for {resource} in {where}, which it serves"
                 yield finding((*path, *naming[0][0], "apiVersions"), message, f"add {where}", "NotCalled")
+
+
+@rule(*WEBHOOKS)
+def webhook_condition(configuration: JSONObject, context: Context) -> Iterator[Problem]:
+    """A match condition of a webhook for DRA cannot work, such as a comparison with a misspelt kind.
+
+    It is checked as `draguard policy check` checks one of a policy with the webhook's rules.
+    """
+    from webhook.policy.tools.check import expression_warnings  # few webhooks have conditions
+
+    kinds = Kinds(context.release, runtime_config=context.runtime_config)
+    for path, webhook in placed(configuration, "webhooks"):
+        rules, conditions = items(webhook, "rules"), items(webhook, "matchConditions")
+        if conditions and any(DRA in texts(each, "apiGroups") for each in rules):
+            spec = {"matchConstraints": {"resourceRules": rules}, "matchConditions": conditions}
+            given = Given({"kind": VALIDATING, "metadata": webhook, "spec": spec})
+            for each in expression_warnings(policy_of(given, context.release), kinds):
+                yield each._replace(path=Path((*path, *each.path[1:])))

@@ -348,9 +348,6 @@ def first_ones(findings: Sequence[Finding]) -> Iterator[tuple[Finding, int]]:
     Args:
         findings: The findings, in their order.
     """
-    if len(findings) <= MAX_ALIKE:
-        yield from ((each, 0) for each in findings)
-        return
     keys = list(map(_said, findings))
     times = Counter(keys)
     shown: Counter[Hashable] = Counter()
@@ -602,8 +599,7 @@ def _of_releases(row: Mapping[str, Finding]) -> Finding:
     finding, *others = row.values()
     problem, releases = finding.problem, tuple(row)
     if any(each.problem.hint != problem.hint for each in others):
-        hints = {by: each.problem.hint for by, each in row.items()}
-        said = _together(hints)
+        said = _together({by: each.problem.hint for by, each in row.items()})
         problem = problem._replace(hint=Remark(said) if isinstance(problem.hint, Remark) else said)
     if any(each.problem.fix != problem.fix for each in others):
         problem = problem._replace(fix=None)
@@ -644,12 +640,10 @@ def table(findings: Sequence[Finding], columns: Sequence[str]) -> Iterator[str]:
     """
     if not (findings and columns[1:]):
         return
-    heads = [f"{place_of(each)} {each.problem.rule}" for each in findings]
-    margin = max(map(len, heads))
-    width = max(len(each.problem.level) for each in findings)
-    yield "  ".join(["".ljust(margin), *(column.ljust(width) for column in columns)]).rstrip()
-    for head, each in zip(heads, findings, strict=True):
-        yield "  ".join([head.ljust(margin), *(cell.ljust(width) for cell in cells(each, columns))]).rstrip()
+    rows = [("", columns), *((f"{place_of(each)} {each.problem.rule}", cells(each, columns)) for each in findings)]
+    margin, width = max(len(head) for head, _ in rows), max(len(each.problem.level) for each in findings)
+    for head, levels in rows:
+        yield "  ".join([head.ljust(margin), *(level.ljust(width) for level in levels)]).rstrip()
     yield ""
 
 

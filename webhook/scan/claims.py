@@ -9,7 +9,7 @@ from typing import Final
 
 from webhook.allocation.devices import PoolId, Tolerations, decode_amount, quantity_text, taint_of
 from webhook.allocation.pools import available, whole
-from webhook.api.versions import VERSIONS
+from webhook.api.versions import find
 from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
@@ -68,13 +68,11 @@ def _state_of(claim: JSONObject, cluster: Stored) -> str:
 
 def _of_other_kinds(claim: JSONObject, cluster: Stored) -> bool:
     """Tell whether a claim is reserved for anything but pods that may still be there."""
-    others = [each for each in reserved_for(claim) if each.resource != POD]
-    knows_groups = cluster.inventory.knows("PodGroup")
+    kind, namespace, inventory = "PodGroup", namespace_of(claim), cluster.inventory
+    known = (POD, POD_GROUP) if inventory.knows(kind) else (POD,)
     return any(
-        each.resource != POD_GROUP
-        or not knows_groups
-        or cluster.inventory.find("PodGroup", each.name, namespace_of(claim))
-        for each in others
+        each.resource not in known or (each.resource == POD_GROUP and inventory.find(kind, each.name, namespace))
+        for each in reserved_for(claim)
     )
 
 
@@ -188,19 +186,16 @@ def version_going(cluster: Stored) -> Iterator[Found]:
     What writes it, such as ``kubectl apply``, a chart or a driver, is refused after the upgrade. ``draguard convert``
     converts manifests; drivers have to be updated.
     """
-    together: dict[tuple[str, str, str], list[JSONObject]] = defaultdict(list)
+    together: dict[tuple[str, str, int, str], list[JSONObject]] = defaultdict(list)
     for (kind, namespace, name), writers in cluster.written_as.items():
         obj = cluster.inventory.find(kind, name, namespace)
         for version, manager in sorted(writers) if obj else ():
-            served = VERSIONS[version].kinds.get(kind) if version in VERSIONS else None
+            served = find(version, kind)
             if obj and served and served.deprecation:
                 writer = text(obj, "spec", "driver") if kind == "ResourceSlice" else f"{kind}/{namespace}/{name}"
-                together[version, manager, writer].append(obj)
-    for (version, manager, _), objects in together.items():
-        obj = objects[0]
-        served = VERSIONS[version].kinds[obj["kind"]]
-        until = served.deprecation and served.deprecation.removed
-        more = f", as are {len(objects) - 1} others" if objects[1:] else ""
+                together[version, manager, served.deprecation.removed, writer].append(obj)
+    for (version, manager, until, _), (obj, *others) in together.items():
+        more = f", as are {len(others)} others" if others else ""
         message = f"written as {version} by {manager}{more}: Kubernetes 1.{until} no longer serves that version"
         is_slice = obj["kind"] == "ResourceSlice"
         hint = "update the driver" if is_slice else "apply it as resource.k8s.io/v1 (draguard convert writes it)"
@@ -241,9 +236,10 @@ def is_gone(result: AllocatedDevice, cluster: Stored) -> bool:
     inventory, kind = cluster.inventory, "ResourceSlice"
     if not inventory.knows(kind) or inventory.has_unread(kind) or result.pool in cluster.incomplete:
         return False  # a slice that is not known may publish any device
-    driver, pool = result.pool
-    if _is_in_pod(result.claim, (driver, pool, result.device)):
-        return False
+    (driver, pool), place = result.pool, device_of(result.content)
+    reported = items(result.claim, "status", "devices")
+    if any(device_of(each) == place and each.get("networkData") is not None for each in reported):
+        return False  # a network interface that its driver has given to a pod
     nodes = {pool, *(text(pod, "spec", "nodeName") for pod in cluster.running(result.claim))}
     if result.pool not in cluster.catalog.current and any((driver, node) in silent(cluster) for node in nodes):
         return False
@@ -346,11 +342,10 @@ def taint_not_evicted(cluster: Stored) -> Iterator[Found]:
                         f"it uses {result} by claim {name_of(result.claim)}, which has the NoExecute taint "
                         f"{text(taint, 'key')}{since}, and was not evicted"
                     )
-                    delete = command(cluster, "delete", pod)
                     why = "is the controller device-taint-eviction running?"
                     if is_of_resources(result.claim):
                         why = "the controller device-taint-eviction leaves out devices of extended resources"
-                    hint = f"{delete} evicts it; {why}"
+                    hint = f"{command(cluster, 'delete', pod)} evicts it; {why}"
                     yield Found(pod, message, hint, ("spec", "resourceClaims"))
 
 
@@ -375,7 +370,7 @@ def device_unhealthy(cluster: Stored) -> Iterator[Found]:
     for pod in cluster.all("Pod"):
         statuses = () if has_ended(pod) else items(pod, "status", "containerStatuses")
         names = claims_named(pod) if statuses else ()
-        claims = [cluster.inventory.find("ResourceClaim", name, namespace_of(pod)) or {} for name in names]
+        claims = (cluster.inventory.find("ResourceClaim", name, namespace_of(pod)) or {} for name in names)
         held = [AllocatedDevice(claim, one) for claim in claims for one in results_of(claim)]
         for resource in (one for each in statuses for one in items(each, "allocatedResourcesStatus")):
             if sick := [each for each in items(resource, "resources") if text(each, "health") == "Unhealthy"]:
@@ -395,10 +390,10 @@ def device_unhealthy(cluster: Stored) -> Iterator[Found]:
 
 
 def _identified(resource: JSONObject, held: Collection[AllocatedDevice]) -> str:
-    """Name the device that kubelet reports by its ID, which ends with its name, among those of the pod."""
+    """Name the device that kubelet reports by its ID, among those of the pod."""
     stated = text(resource, "resourceID")
-    found = [each for each in held if stated.endswith(tuple(f"{mark}{each.device}" for mark in "-/=_"))]
-    return str(max(found, key=lambda each: len(each.device))) if found else stated
+    found = (each for each in held if each.is_identified(stated))
+    return str(max(found, key=lambda each: len(each.device), default=stated))
 
 
 _REPLACE: Final = "delete the pod, so that it gets another device"
@@ -411,12 +406,6 @@ def bad_conditions(claim: JSONObject) -> Iterator[tuple[tuple[str, str, str], st
         bad = next((one for one in items(each, "conditions") if _is_bad(one, awaited)), None)
         words = " ".join(filter(None, (text(bad, part) for part in ("reason", "message"))))
         yield device_of(each), f"condition {text(bad, 'type')} is {text(bad, 'status')}: {words}" if bad else ""
-
-
-def _is_in_pod(claim: JSONObject, place: tuple[str, str, str]) -> bool:
-    """Tell whether a device is a network interface that its driver has given to a pod, as the claim's status says."""
-    every = items(claim, "status", "devices")
-    return any(device_of(each) == place and each.get("networkData") is not None for each in every)
 
 
 def _is_bad(condition: JSONObject, awaited: Collection[str]) -> bool:

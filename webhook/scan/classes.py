@@ -90,15 +90,15 @@ def class_selector_fails(cluster: Stored) -> Iterator[Found]:
             fault = next(fault for group, fault in failing if first.content in group.contents)
             devices = "a device of" if count == 1 else f"{count} devices, such as those of"
             message = f"a selector fails on {devices} slice {first.slice.name}: {fault.detail}"
-            why = fleet.unused.get(first.slice.order)
-            message += f"; not used, as pool {first.pool} is {why}" if why else ""
-            users = _uses(cluster).get(name_of(each))
+            if why := fleet.unused.get(first.slice.order):
+                message += f"; not used, as pool {first.pool} is {why}"
+            if users := _uses(cluster).get(name_of(each)):
+                message += f"; used by {_users(users)}"
             path = ("spec", "selectors", fault.place, "cel", "expression")
             hint = (
                 "test whether the device has the attribute: has(device.attributes[…].name) && …, "
                 "!has(…) || … for !=, or .?name.orValue(…)"
             )
-            message += f"; used by {_users(users)}" if users else ""
             yield Found(each, message, hint, path, "" if users and not why else NOTE)
 
 
@@ -171,12 +171,11 @@ def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[Steps, str
             message = f"its ResourceClaim {namespace}/{name} does not exist any more: it was deleted"
             yield here, message, "delete the pod, so that its claim is made again"
     pod = pod_view(workload, mapping(workload, *steps))
-    knows_groups = cluster.inventory.knows("PodGroup")
     of_requests = "request-not-found"
     rules = {
         "claim-not-found": cluster.has_all_claims,
         **dict.fromkeys(("template-not-found", of_requests), True),
-        "pod-group-not-found": knows_groups,
+        "pod-group-not-found": cluster.inventory.knows("PodGroup"),
     }
     for missing in (name for name, is_known in rules.items() if is_known):
         for problem in every_rule()[missing].check(pod, cluster.context):

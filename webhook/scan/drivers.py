@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from webhook.allocation.devices import Device
@@ -20,9 +21,8 @@ from webhook.inventory.plugins import Plugin, is_ready, trouble_of
 from webhook.inventory.resources import amounts, is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, number, placed, text
 from webhook.problem import NOTE
-from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, rule
-from webhook.scan.stored import Stored, once
+from webhook.scan.stored import Stored, once, template_of
 from webhook.simulation.workloads import is_for
 
 _WORD: Final = re.compile(r"[a-z0-9]+")
@@ -33,6 +33,7 @@ _COMMON: Final = frozenset({"com", "org", "net", "io", "ai", "dev", "k8s", "kube
 _SAME: Final = {"mig": "gpu", "habana": "intel"}
 """Words that stand for another word, as they name the same hardware or vendor."""
 _MADE: Final = ("metadata", "creationTimestamp")
+_DELETED: Final = ("metadata", "deletionTimestamp")
 
 
 def drivers_of_class(cluster: Stored, name: str) -> list[str]:
@@ -62,14 +63,16 @@ def absences(cluster: Stored) -> Sequence[tuple[Plugin, Mapping[str, str]]]:
     """Return the nodes on which drivers do not run, and what is wrong there; nothing if pods are not known."""
     found = []
     for each in plugins(cluster) if cluster.inventory.knows("Pod") else ():
-        spec, absent = mapping(each.workload, "spec", "template", "spec"), dict[str, str]()
+        spec, absent = template_of(each.workload), dict[str, str]()
         for node in filter(is_ready, cluster.all("Node")):
             pod, is_old = each.pods.get(name_of(node)), cluster.is_older(text(node, *_MADE), _STARTING)
             if pod is None:
                 if is_old and is_for(spec, node):
                     absent[name_of(node)] = "no pod of its DaemonSet"
-            elif (why := trouble_of(pod)) and (_crashes(pod) or (is_old and _is_settled(pod, cluster))):
-                absent[name_of(node)] = f"pod {name_of(pod)}: {why}"
+            elif (why := trouble_of(pod)) and not text(pod, *_DELETED):
+                is_again = any(number(each, "restartCount") for each in statuses_of(pod))  # it does not just take time
+                if is_again or (is_old and cluster.is_older(text(pod, *_MADE), _STARTING)):
+                    absent[name_of(node)] = f"pod {name_of(pod)}: {why}"
         found.append((each, absent))
     return found
 
@@ -85,12 +88,6 @@ def not_running(cluster: Stored) -> dict[tuple[str, str], str]:
 def silent(cluster: Stored) -> set[tuple[str, str]]:
     """Return the drivers and nodes of which another rule says that the driver is silent there."""
     return {*not_running(cluster), *((driver, node) for _, driver, nodes in unpublished(cluster) for node in nodes)}
-
-
-def _crashes(pod: JSONObject) -> bool:
-    """Tell whether a pod that is not being deleted was started again: it does not just take its time to start."""
-    is_again = any(number(each, "restartCount") for each in statuses_of(pod))
-    return is_again and "deletionTimestamp" not in mapping(pod, "metadata")
 
 
 @rule()
@@ -125,10 +122,10 @@ def unpublished(cluster: Stored) -> Sequence[tuple[Plugin, str, Sequence[str]]]:
         settled = (
             each
             for each in sorted(plugin.pods.keys() - absent.keys())
-            if not trouble_of(plugin.pods[each]) and _is_settled(plugin.pods[each], cluster)
+            if not trouble_of(pod := plugin.pods[each]) and not text(pod, *_DELETED)
+            if cluster.is_older(text(pod, *_MADE), _STARTING)
         )
-        nodes = {each: cluster.inventory.find("Node", each) for each in settled}
-        ready = [name for name, node in nodes.items() if node and is_ready(node)]
+        ready = [each for each in settled if (node := cluster.inventory.find("Node", each)) and is_ready(node)]
         for driver in plugin.drivers:
             served = cluster.devices_on.get(driver, set())
             missing = [] if "" in served else [each for each in ready if each not in served]
@@ -137,14 +134,9 @@ def unpublished(cluster: Stored) -> Sequence[tuple[Plugin, str, Sequence[str]]]:
     return found
 
 
-def _is_settled(pod: JSONObject, cluster: Stored) -> bool:
-    """Tell whether a pod neither has just been made nor is being deleted."""
-    return "deletionTimestamp" not in mapping(pod, "metadata") and cluster.is_older(text(pod, *_MADE), _STARTING)
-
-
 def _is_choosy(workload: JSONObject) -> bool:
     """Tell whether a DaemonSet selects nodes by a label that they must have."""
-    spec = mapping(workload, "spec", "template", "spec")
+    spec = template_of(workload)
     terms = items(spec, *REQUIRED, "nodeSelectorTerms")
     every = (each for term in terms for each in items(term, "matchExpressions"))
     wanted = [text(each, "key") for each in every if text(each, "operator") not in {"NotIn", "DoesNotExist"}]
@@ -202,19 +194,6 @@ _FOR_MACHINES: Final = "vfio"
 """The type of devices that are published a second time for virtual machines."""
 
 
-class Piece(NamedTuple):
-    """A device, as one of those that are on a piece of hardware.
-
-    Args:
-        name: The attribute that tells.
-        is_part: Whether it is a part of the hardware.
-    """
-
-    device: Device
-    name: str
-    is_part: bool
-
-
 @rule()
 def hardware_twice(cluster: Stored) -> Iterator[Found]:
     """One piece of hardware is published as two devices, and both can be allocated at a time.
@@ -225,29 +204,27 @@ def hardware_twice(cluster: Stored) -> Iterator[Found]:
     may be another one for containers: drivers take one of them away when they prepare the other.
     """
     said: set[tuple[str, str]] = set()
-    for value, pieces in _by_hardware(cluster).items():
-        whole = [each for each in pieces if not each.is_part]
-        for first in whole[:1]:
-            others = [each for each in (*whole[1:], *(one for one in pieces if one.is_part)) if _clash(first, each)]
-            for other in others[:1]:
-                key = first.device.slice.name, other.device.slice.name
-                if key in said:
-                    continue
-                said.add(key)
-                what = "is a part of the same hardware as" if other.is_part else "is the same hardware as"
-                where = f"slice {first.device.slice.name}"
-                message = (
-                    f"device {other.device.name} {what} device {first.device.name} of {where}: both have "
-                    f"{other.name} {value[-1]}, and no shared counter keeps them from being allocated twice"
-                )
-                hint = "publish each piece of hardware once, or let both devices consume the same counters"
-                slice_ = other.device.slice
-                yield Found(cluster.raw(slice_), message, hint, ("spec", "devices", slice_.devices.index(other.device)))
+    for value, devices in _by_hardware(cluster).items():
+        (first, by), *others = sorted(devices, key=lambda each: _is_part(each[1]))
+        clashing = (each for each in others if not _is_part(by) and _clash(first, each[0]))
+        for other, name in islice(clashing, 1):
+            key = first.slice.name, other.slice.name
+            if key in said:
+                continue
+            said.add(key)
+            what = "is a part of the same hardware as" if _is_part(name) else "is the same hardware as"
+            message = (
+                f"device {other.name} {what} device {first.name} of slice {first.slice.name}: both have {name} "
+                f"{value[-1]}, and no shared counter keeps them from being allocated twice"
+            )
+            hint = "publish each piece of hardware once, or let both devices consume the same counters"
+            place = other.slice.devices.index(other)
+            yield Found(cluster.raw(other.slice), message, hint, ("spec", "devices", place))
 
 
-def _by_hardware(cluster: Stored) -> dict[tuple[str, ...], list[Piece]]:
-    """Group devices by what tells their hardware from other hardware; only groups of several are returned."""
-    found: dict[tuple[str, ...], list[Piece]] = defaultdict(list)
+def _by_hardware(cluster: Stored) -> dict[tuple[str, ...], list[tuple[Device, str]]]:
+    """Group devices, each with the attribute that tells its hardware from other hardware; return groups of several."""
+    found: dict[tuple[str, ...], list[tuple[Device, str]]] = defaultdict(list)
     nodes = {name for _, name in cluster.inventory.names("Node")}
     for slices in cluster.catalog.current.values():
         for each in slices:
@@ -256,11 +233,11 @@ def _by_hardware(cluster: Stored) -> dict[tuple[str, ...], list[Piece]]:
             for device in each.devices:
                 seen = set()
                 for name, attribute in device.content.attributes.items():
-                    value, bare = attribute.get("string"), _bare(name)
-                    if isinstance(value, str) and value and (key := _hardware(bare, value, device)) and key not in seen:
+                    value = text(attribute, "string")
+                    if value and (key := _hardware(_bare(name), value, device)) and key not in seen:
                         seen.add(key)
-                        found[key].append(Piece(device, name, bare.startswith(_PARENT)))
-    return {key: pieces for key, pieces in found.items() if len(pieces) > 1}
+                        found[key].append((device, name))
+    return {key: devices for key, devices in found.items() if len(devices) > 1}
 
 
 def _hardware(name: str, value: str, device: Device) -> tuple[str, ...]:
@@ -272,9 +249,8 @@ def _hardware(name: str, value: str, device: Device) -> tuple[str, ...]:
     return ("pci", node, value.lower()) if own in _LOCAL and node and not is_vague else ()
 
 
-def _clash(first: Piece, other: Piece) -> bool:
+def _clash(one: Device, two: Device) -> bool:
     """Tell whether two devices of one piece of hardware can be allocated at a time."""
-    one, two = first.device, other.device
     is_one_pool = one.slice.id == two.slice.id
     if one is two or (one.name == two.name and is_one_pool):
         return False
@@ -291,6 +267,11 @@ def _clash(first: Piece, other: Piece) -> bool:
 
 def _bare(name: str) -> str:
     return name.rpartition("/")[2].lower()
+
+
+def _is_part(name: str) -> bool:
+    """Tell whether an attribute tells the hardware of which its device is a part."""
+    return _bare(name).startswith(_PARENT)
 
 
 @rule()
@@ -324,11 +305,9 @@ def devices_stranded(cluster: Stored) -> Iterator[Found]:
     fleet = cluster.context.fleet
     if fleet is None or not cluster.all("DeviceClass"):
         return
-    selected: set[int] = set()
-    for each in cluster.all("DeviceClass"):
-        result = fleet.sorted_out(items(each, "spec", "selectors"), ())
-        for group in (*result.taken, *(group for group, _ in result.failing)):
-            selected.update(content.index for content in group.contents)
+    results = [fleet.sorted_out(items(each, "spec", "selectors"), ()) for each in cluster.all("DeviceClass")]
+    groups = (group for each in results for group in (*each.taken, *(group for group, _ in each.failing)))
+    selected = {content.index for group in groups for content in group.contents}
     every = (device for slices in cluster.catalog.current.values() for each in slices for device in each.devices)
     left = (device for device in every if device.content.index not in selected)
     alike = by_key(((each.slice.driver, model_of(each.content)), each) for each in left)

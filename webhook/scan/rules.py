@@ -14,7 +14,7 @@ from webhook.findings import GRAVE, INTERNAL, Finding, own_failure
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import CLAIM_NAME, allocation_of
 from webhook.limits import MOST_FINDINGS
-from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of
+from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.references.lookup import apply_rules
@@ -23,7 +23,10 @@ from webhook.scan.stored import STORED
 if TYPE_CHECKING:
     from webhook.scan.stored import Stored
 
-_OF_CLAIMS: Final[tuple[str, ...]] = ("class-not-found", "not-published", "selector-fails", "capacity-not-published")
+_OF_CLAIMS: Final[tuple[str, ...]] = (
+    *("class-not-found", "not-published", "selector-fails", "capacity-not-published"),
+    "contradicting-constraints",
+)
 _OF_REFERENCES: Final[dict[str, tuple[str, ...]]] = {
     "ResourceSlice": ("pool-contradiction", "node-not-found", "node-selector-terms", "attribute-published-twice"),
     "DeviceTaintRule": ("taint-rule-selects-all", "taint-rule-selects-nothing"),
@@ -60,7 +63,6 @@ class ScanRule(NamedTuple):
     name: str
     level: str
     check: Check
-    doc: str
 
 
 RULES: Final[dict[str, ScanRule]] = {}
@@ -74,7 +76,7 @@ def rule(level: str = WARNING) -> Callable[[C], C]:
 
     def declare(check: C) -> C:
         name = check.__name__.replace("_", "-")
-        RULES[name] = ScanRule(name, level, check, check.__doc__ or "")
+        RULES[name] = ScanRule(name, level, check)
         return check
 
     return declare
@@ -117,28 +119,26 @@ def _of_references(kind: str, cluster: Stored) -> Iterator[tuple[Problem, JSONOb
     for obj in cluster.all(kind):
         if kind == "ResourceClaim" and (allocation_of(obj) or CLAIM_NAME in mapping(obj, "metadata", "annotations")):
             continue  # it has its devices; or its template is reported
-        rules, fleet = _OF_REFERENCES[kind], cluster.context.fleet
-        further = rules
+        names, fleet = _OF_REFERENCES[kind], cluster.context.fleet
         if (namespace_of(obj), name_of(obj)) in awaited and fleet is not None:
             has_devices = all(fleet.of_class(each.of_class) for each in cluster.context.requests(obj))
-            further += _OF_AWAITED if has_devices else ()  # else `class-matches-nothing` tells
-        for problem in apply_rules(obj, kind, cluster.context, names=further):
+            names += _OF_AWAITED if has_devices else ()  # else `class-matches-nothing` tells
+        for problem in apply_rules(obj, kind, cluster.context, names=names):
             # Of an alternative they tell nothing: another one may do.
-            if "firstAvailable" not in problem.path or problem.rule in rules:
+            if "firstAvailable" not in problem.path or problem.rule not in _OF_AWAITED:
                 yield problem, obj
 
 
 def named(obj: JSONObject) -> str:
     """Name an object: kind, namespace and name."""
-    kind = str(obj.get("kind", ""))
-    return f"{kind} {name_of(obj) if 'namespace' not in obj['metadata'] else full_name_of(obj)}"
+    return f"{text(obj, 'kind')} {full_name_of(obj) if 'namespace' in obj['metadata'] else name_of(obj)}"
 
 
 def command(cluster: Stored, verb: str, obj: JSONObject, rest: str = "") -> str:
     """Write a command of kubectl about an object."""
     from shlex import quote  # only names that no API server accepts need quotes
 
-    namespace = obj["metadata"].get("namespace")
-    where = f" -n {quote(str(namespace))}" if namespace else ""
-    kind = "" if verb == "logs" else f"{str(obj.get('kind', '')).lower()} "
+    namespace = text(obj, "metadata", "namespace")
+    where = f" -n {quote(namespace)}" if namespace else ""
+    kind = "" if verb == "logs" else f"{text(obj, 'kind').lower()} "
     return cluster.inventory.kubectl(f"{verb} {kind}{quote(name_of(obj))}{where}{rest and ' '}{rest}")

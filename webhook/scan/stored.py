@@ -22,7 +22,19 @@ from webhook.inventory.affinity import NodesByLabel
 from webhook.inventory.claims import allocation_of, claims_named, consumers, device_of, results_of
 from webhook.inventory.plugins import Plugin, plugins
 from webhook.later import cached_property
-from webhook.objects import LAST_APPLIED, JSONObject, at, group_of, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import (
+    LAST_APPLIED,
+    JSONObject,
+    at,
+    condition_of,
+    group_of,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    number,
+    text,
+)
 from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context
@@ -71,6 +83,10 @@ class AllocatedDevice(NamedTuple):
     def __str__(self) -> str:
         """Write driver, pool and name."""
         return "/".join(device_of(self.content))
+
+    def is_identified(self, reported: str) -> bool:
+        """Tell whether an ID that kubelet reports may be its own: such IDs end with the name of their device."""
+        return reported.endswith(tuple(f"{mark}{self.device}" for mark in "-/=_"))
 
 
 C = TypeVar("C", bound="Stored")
@@ -399,10 +415,7 @@ def makes_pods(workload: JSONObject) -> bool:
         return False
     if workload["kind"] == "DaemonSet":
         return number(workload, "status", "desiredNumberScheduled") != 0
-    conditions = items(workload, "status", "conditions")
-    return not any(
-        text(each, "type") in {"Complete", "Failed"} and text(each, "status") == "True" for each in conditions
-    )
+    return all(text(condition_of(workload, kind), "status") != "True" for kind in ("Complete", "Failed"))
 
 
 def published_health(device: Device) -> str:

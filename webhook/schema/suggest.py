@@ -55,7 +55,7 @@ def suggestion(root: CompiledStruct, path: Path, obj: object) -> Advice:
         return Advice(hint, _nested(around[-1], within, name) or history.fix)
     if name == STATUS:
         return Advice(_SET_BY_SERVER)
-    if name == struct.type.unboxed:
+    if name and name == struct.type.unboxed:
         return Advice(f"in this version, {struct.type.moved}", Fix("unwrap"))
     elsewhere = _elsewhere(around, path, obj)
     # draguard does not know the unions of fields that it does not judge: a moved field could be a second member.

@@ -2,9 +2,8 @@
 
 The parts: :mod:`cluster <webhook.simulation.cluster>` holds the state, :mod:`scheduler <webhook.simulation.scheduler>`
 runs the scheduling cycle; :mod:`webhook.allocation` allocates devices. :mod:`rejections
-<webhook.simulation.rejections>` explains what nodes lack, :mod:`suggestions <webhook.simulation.suggestions>`
-tries :mod:`changes <webhook.simulation.changes>` that may help, and :mod:`answers <webhook.simulation.answers>` writes
-it down.
+<webhook.simulation.rejections>` explains what nodes lack, :mod:`changes <webhook.simulation.changes>` tries what may
+help, and :mod:`answers <webhook.simulation.answers>` writes it down.
 """
 
 from webhook.simulation.cluster import Cluster, Settings, release_in

@@ -36,6 +36,7 @@ from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, n
 from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, written
+from webhook.simulation.changes import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster
 from webhook.simulation.rejections import NAMED_MAX, Explainer, NodeGroup, cause
 from webhook.simulation.scheduler import (
@@ -48,7 +49,6 @@ from webhook.simulation.scheduler import (
     Verdicts,
     other_scheduler,
 )
-from webhook.simulation.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
 

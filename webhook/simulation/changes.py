@@ -1,4 +1,7 @@
-"""Changes to pods, claims, nodes and the cluster that would let a pending pod be scheduled."""
+"""Suggests changes that would let a pending pod be scheduled, the smallest first.
+
+Changes of the pod, of claims, of nodes and of the cluster are listed, then tried.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,17 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from copy import deepcopy
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, combinations, islice
+from time import monotonic
 from typing import Any, Final
 
 from webhook.allocation.devices import PoolId, Taint, Tolerations, amount, named, quantity_text
 from webhook.allocation.selecting import SCALARS, Fault
 from webhook.api import gates
+from webhook.budget import Budget, DeadlineExceededError, current, limited
 from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
@@ -25,7 +30,7 @@ from webhook.engine.prescheduled import REQUIRED
 from webhook.formats.quantities import Quantity, readable_quantity
 from webhook.grouping import by_key
 from webhook.inventory.affinity import nodes_named_by, wants
-from webhook.inventory.claims import ClaimRequest, allocation_of, requests_of, reserved_for, results_of
+from webhook.inventory.claims import ClaimRequest, DeviceID, allocation_of, requests_of, reserved_for, results_of
 from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import value_at
@@ -34,6 +39,7 @@ from webhook.simulation.binding import CONSUMERS_MAX
 from webhook.simulation.cluster import (
     NODE_ALLOCATABLE,
     NODE_STATES,
+    UNSCHEDULABLE,
     Cluster,
     Demand,
     NodeState,
@@ -41,8 +47,8 @@ from webhook.simulation.cluster import (
     amount_text,
     once_recovered,
 )
-from webhook.simulation.rejections import COPY, NodeGroup, holder, taints_of, used_by, wanted_of
-from webhook.simulation.scheduler import Needs
+from webhook.simulation.rejections import COPY, Explainer, NodeGroup, holder, taints_of, used_by, wanted_of
+from webhook.simulation.scheduler import Needs, Round, Verdicts
 from webhook.simulation.workloads import owners_of
 from webhook.spelling import nearest, some_of
 
@@ -134,10 +140,11 @@ def of_claims(
     Args:
         claims: The claims; those that have devices are left alone.
     """
-    pending = {index: claim for index, claim in enumerate(claims) if not allocation_of(claim)}
-    named = Counter(name for claim in pending.values() for name in {each.name for each in requests_of(claim)})
-    compared = Counter(_compared(each) for claim in pending.values() for each in _constraints(claim))
-    for index, claim in pending.items():
+    pending = {index: (claim, requests_of(claim)) for index, claim in enumerate(claims) if not allocation_of(claim)}
+    named = Counter(name for _, asks in pending.values() for name in {each.name for each in asks})
+    compared = Counter(_compared(each) for claim, _ in pending.values() for each in _constraints(claim))
+    is_found = any(group.taken for group in groups)
+    for index, (claim, asks) in pending.items():
         full_name = full_name_of(claim)
         of_claim = f" of claim {full_name}"
         for constraint in _constraints(claim):
@@ -146,7 +153,7 @@ def of_claims(
                 concerned = ", ".join(texts(constraint, "requests")) or "all requests"
                 what += f" for {concerned}{of_claim if len(pending) > 1 else ''}"
             yield Change(what, 2, f"{index} {what}", in_claim(index, partial(_unconstrained, constraint)))
-        for asked in requests_of(claim):
+        for asked in asks:
             alike = [
                 each
                 for group in groups
@@ -154,7 +161,6 @@ def of_claims(
                 if (each["claim"], each["request"]) == (full_name, asked.name)
             ]
             title = f"request {asked.name}{of_claim if named[asked.name] > 1 else ''}"
-            is_found = any(group.taken for group in groups)
             yield from _Request(cluster, index, asked, alike, title, is_found).changes(error)
 
 
@@ -472,33 +478,33 @@ def releases(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup]) -> Ite
                 in_claim(index, lambda claim: claim["status"]["reservedFor"].pop(0)),
                 parts=_LEFT,
             )
-    held = {one["claim"]: one["devices"] for g in groups for request in g.requests for one in request["heldBy"]}
+    held = {one["claim"]: one for g in groups for request in g.requests for one in request["heldBy"]}
     nodes = {node for g in groups if g.resolvable for node in g.nodes}
     claims = cluster.inventory.all("ResourceClaim") if nodes else ()
     on = [full_name_of(each) for each in claims if not cluster.nodes_of(each).isdisjoint(nodes)]
-    yield from islice(_released(cluster, needs.pod, own, {**own, **held}, on), _RELEASED_MAX)
+    yield from islice(_released(cluster, needs.pod, own, held, on), _RELEASED_MAX)
 
 
 def _released(
-    cluster: Cluster, pod: JSONObject, own: Mapping[str, int], wanted: Collection[str], on: Iterable[str]
+    cluster: Cluster, pod: JSONObject, own: Mapping[str, int], held: Mapping[str, JSONObject], on: Iterable[str]
 ) -> Iterator[Change]:
     """Release claims with devices, but for those of copies of a pod, and of pods that are scheduled together with it.
 
     Args:
         own: The places of the pod's own claims.
-        wanted: The claims whose devices the pod wants; other pods of its workload would take them in its place.
+        held: The claims whose devices the pod wants; other pods of its workload would take them in its place.
         on: The claims of pods on nodes that lack room for it.
     """
     owners, group = set(owners_of(pod)), at(pod, "spec", "schedulingGroup")
-    for name in dict.fromkeys((*wanted, *on)):
-        claim, using = cluster.claim(name), holder(cluster, name, 0)
+    for name in dict.fromkeys((*own, *held, *on)):
+        claim, using = cluster.claim(name), held.get(name) or holder(cluster, name, 0)
         if claim is None or not allocation_of(claim) or using["state"] == COPY:
             continue
         namespace = namespace_of(claim)
         pods = [cluster.inventory.find("Pod", each, namespace) or {} for each in using["pods"]]
         is_same = any(not owners.isdisjoint(owners_of(each)) for each in pods)
         is_of_gang = bool(group) and any(at(each, "spec", "schedulingGroup") == group for each in pods)
-        if (is_same and name in wanted) or (is_of_gang and namespace == namespace_of(pod)):
+        if (is_same and name in {*own, *held}) or (is_of_gang and namespace == namespace_of(pod)):
             continue
         count = len(results_of(claim))
         size = f" with {count} devices" if count > 1 else ""
@@ -536,17 +542,17 @@ def of_pods(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup]) -> Iter
 
 
 def _of_selection(demand: Demand, nodes: Sequence[NodeState], known: Container[str]) -> Iterator[Change]:
-    spec = demand.spec
-    if all(wants(spec, each.node) for each in nodes):
+    spec, selector = demand.spec, mapping(demand.spec, "nodeSelector")
+    terms = items(mapping(spec, *REQUIRED), "nodeSelectorTerms")
+    if all(wants(spec, each.node) for each in nodes if selector or terms):
         return
-    if selector := mapping(spec, "nodeSelector"):
+    if selector:
         for written, meant, better in _relabelled(
             selector, [mapping(each.node, "metadata", "labels") for each in nodes]
         ):
             what = f"with nodeSelector {meant} in place of {written}"
             yield Change(what, 0, "nodeSelector", demanding("spec", {"nodeSelector": better}))
         yield Change("without the pod's nodeSelector", 2, "nodeSelector", demanding("spec", {"nodeSelector": None}))
-    terms = items(mapping(spec, *REQUIRED), "nodeSelectorTerms")
     # A term may be for certain nodes, such as that of a DaemonSet's pod; it stays if at least one of them exists.
     named = [(each, nodes_named_by(each)) for each in terms if items(each, "matchFields")]
     exists = [each for each, names in named if names is None or any(name in known for name in names)]
@@ -575,8 +581,9 @@ def of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
     """Tolerate exactly the taints of a node; taints that reflect the node's state have to go instead."""
     states: dict[frozenset[Taint], list[int]] = {}
     for index, node in enumerate(nodes):
-        if untolerated := node.untolerated(demand.tolerations):
-            states.setdefault(frozenset(untolerated), []).append(index)
+        cordon = [UNSCHEDULABLE] if node.is_cordoned(demand.tolerations) else []
+        if untolerated := frozenset([*node.untolerated(demand.tolerations), *cordon]):
+            states.setdefault(untolerated, []).append(index)
     for taints, places in sorted(states.items(), key=lambda each: (len(each[0]), -len(each[1])))[:_STATES_MAX]:
         ordered = sorted(taints)
         to_tolerate = [str(each) for each in ordered if each.key not in NODE_STATES]
@@ -812,3 +819,253 @@ def completed(cluster: Cluster) -> dict[PoolId, list[JSONObject]]:
                 of_pool = {**raw["spec"]["pool"], "resourceSliceCount": len(slices)}
                 found.setdefault(pool, []).append({**raw, "spec": {**raw["spec"], "pool": of_pool}})
     return found
+
+
+# -- which of them help
+
+_TRIED_MAX: Final = 24
+"""The number of single changes that are tried."""
+_PAIRED_MAX: Final = 60
+"""The number of pairs of changes that are tried, if none helps alone."""
+_CLOSER_MAX: Final = 8
+"""How many changes that do less are tried in place of one that helps."""
+_FILTERED_MAX: Final = 100_000
+"""The number of checks of nodes for one pod, all changes together."""
+_SECONDS: Final = 10.0
+"""The time in which changes are tried for one pod."""
+
+
+class Made(NamedTuple):
+    """The outcome for a pod with a change made.
+
+    Args:
+        needs: The needs of the pod then.
+        devices: The devices that it would get.
+        released: The claims that are released, by full name.
+        objects: The objects of the cluster that differ then.
+        is_manifest: Whether it is all in manifests: of the pod, its claims, and these objects.
+        is_release: Whether it is nothing but the release of a claim.
+    """
+
+    needs: Needs
+    devices: Sequence[DeviceID]
+    released: Sequence[str] = ()
+    objects: Sequence[JSONObject] = ()
+    is_manifest: bool = True
+    is_release: bool = False
+
+    @classmethod
+    def on(cls, node: int, round_: Round) -> Made:
+        """Let a pod have its devices on a node."""
+        result = round_.result_on(node)
+        each = result.devices if result else ()
+        return cls(round_.needs, [(driver, pool, device) for found in each for _, driver, pool, device in found])
+
+
+class Suggestion(NamedTuple):
+    """Changes that together let a pending pod fit.
+
+    Args:
+        change: The changes, combined into one.
+        nodes: The number of nodes that they open.
+        at_least: Whether nodes were left untried, so that they may open more.
+        opened: The places of these nodes, the best first, as far as they are known.
+        made: Makes the changes for a while, to see what the pod would get on the first of them.
+        changes: The changes that were tried.
+    """
+
+    change: str
+    nodes: int
+    at_least: bool = False
+    opened: Sequence[int] = ()
+    made: Callable[[], Made] | None = None
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def selects_less(self) -> bool:
+        """Whether a selector is dropped."""
+        return any(each.selects_less for each in self.changes)
+
+    def as_json(self) -> JSONObject:
+        """Return it as JSON."""
+        return {"change": self.change, "nodes": self.nodes, "atLeast": self.at_least}
+
+
+class Advice(NamedTuple):
+    """The changes that would let a pod fit.
+
+    Args:
+        suggestions: The changes, the smallest first.
+        is_complete: Whether there was time to try all.
+    """
+
+    suggestions: list[Suggestion]
+    tried: int
+    is_complete: bool
+
+
+class Suggestions:
+    """Suggests changes that let pending pods fit, by trying them.
+
+    Args:
+        cluster: The cluster, as it was when the pod was refused; suggestions do not change it.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._filtered = self._tried = 0
+
+    def of(self, needs: Needs, groups: Sequence[NodeGroup], error: Fault) -> Advice:
+        """List the changes that would let a pod fit.
+
+        Args:
+            error: The error that made the scheduler give up on it; empty without one.
+        """
+        self._filtered = self._tried = 0
+        best: list[Suggestion] = []
+        try:
+            end, outer = monotonic() + _SECONDS, current().deadline
+            with limited(Budget(deadline=end if outer is None else min(end, outer))):
+                for each in self._every(needs, groups, error):
+                    best.append(each)  # noqa: PERF402 - those found until the deadline count
+        except DeadlineExceededError:
+            is_complete = False
+        else:
+            is_complete = True
+        # What is tried first costs less; selectors are dropped last.
+        best.sort(key=lambda each: (each.selects_less, sum(one.size for one in each.changes), -each.nodes))
+        return Advice(best, self._tried, is_complete)
+
+    def _every(self, needs: Needs, groups: Sequence[NodeGroup], error: Fault) -> Iterator[Suggestion]:
+        """Try changes to the pod, then those to the cluster; if none of these helps, one of each together."""
+        helps = False
+        cluster = self._cluster
+        changes = self._of_pod(needs, groups, error)
+        if other := [each for each in changes if not each.size or each.selects_less][:1]:
+            with ExitStack() as released:  # to see what a selector hides
+                round_ = self._round(needs, other, released)
+                groups = [*groups, *Explainer(cluster).groups(self._verdicts(round_).by_node, round_)]
+            changes = self._of_pod(needs, groups, error)
+        if needs.claims or any(group.requests for group in groups):
+            changes = _smallest([*changes, *releases(cluster, needs, groups)])
+        for found in self._alone_or_paired(needs, changes):
+            helps = True
+            yield found
+        updates = list(of_cluster(cluster, needs, groups, error))
+        updated = False
+        for update in updates:
+            if not (updated and update.about == RELEASE):
+                for found in self._try(needs, (update,)):
+                    helps = True
+                    updated = updated or update.about == RELEASE
+                    yield found
+        if not helps:
+            yield from self._paired(needs, [(change, update) for update in updates for change in changes])
+
+    def _of_pod(self, needs: Needs, groups: Sequence[NodeGroup], error: Fault) -> list[Change]:
+        """Return the changes to a pod and its claims."""
+        return _smallest(
+            [*of_claims(self._cluster, needs.claims, groups, error), *of_pods(self._cluster, needs, groups)]
+        )
+
+    def _alone_or_paired(self, needs: Needs, changes: Sequence[Change]) -> Iterator[Suggestion]:
+        """Try each change alone; if none helps, in pairs.
+
+        If only the loss of a selector helps, pairs that keep all selectors are tried, too.
+        """
+        alone: list[Suggestion] = []
+        for change in changes:
+            self._tried += 1
+            for found in self._try(needs, (change,)):
+                if not any(found.nodes <= each.nodes and found.changes[0].exceeds(each.changes[0]) for each in alone):
+                    alone.append(found)
+                    yield found
+        if all(each.selects_less for each in alone):
+            for found in self._paired(needs, combinations(changes, 2)):
+                if not (alone and found.selects_less):
+                    yield found
+
+    def _paired(self, needs: Needs, pairs: Iterable[tuple[Change, Change]]) -> Iterator[Suggestion]:
+        """Try pairs of changes of different things, the smallest first."""
+        different = [pair for pair in pairs if pair[0].about != pair[1].about]
+        for pair in sorted(different, key=lambda pair: pair[0].size + pair[1].size)[:_PAIRED_MAX]:
+            self._tried += 1
+            yield from islice(self._try(needs, pair), 1)
+
+    def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[Suggestion]:
+        """Try changes together: with the smallest that help in place of each, and that open as many nodes."""
+        fitting, at_least = self._nodes(needs, changes)
+        if not fitting:
+            return
+        exact, nodes = self._least(needs, changes, fitting, opening=1)
+        yield self._suggestion(needs, exact, nodes, at_least=at_least)
+        if len(fitting) > len(nodes):
+            most, nodes = self._least(needs, changes, fitting, opening=len(fitting))
+            yield self._suggestion(needs, most, nodes, at_least=at_least)
+
+    def _suggestion(
+        self, needs: Needs, changes: tuple[Change, ...], opened: Sequence[int], *, at_least: bool
+    ) -> Suggestion:
+        said, made = " and ".join(each.text for each in changes), partial(self._made, needs, changes, opened[0])
+        return Suggestion(said, len(opened), at_least, opened, made, changes)
+
+    def _least(
+        self, needs: Needs, changes: tuple[Change, ...], fitting: list[int], *, opening: int
+    ) -> tuple[tuple[Change, ...], list[int]]:
+        """Put the smallest change in place of each that still opens some number of nodes; return the nodes, too."""
+        exact, nodes = changes, fitting
+        for place, change in enumerate(changes):
+            for closer in islice(change.closer(fitting), _CLOSER_MAX):
+                less = (*exact[:place], closer, *exact[place + 1 :])
+                found, _ = self._nodes(needs, less)
+                if len(found) >= opening:
+                    exact, nodes = less, found
+                    break
+        return exact, nodes
+
+    def _nodes(self, needs: Needs, changes: Sequence[Change]) -> tuple[list[int], bool]:
+        """Return the nodes that would accept the pod, and whether others were left untried."""
+        with ExitStack() as released:
+            round_ = self._round(needs, changes, released)
+            if self._filtered > _FILTERED_MAX:
+                raise DeadlineExceededError
+            if not round_.is_reservable:
+                return [], False
+            fitting, errors = (verdicts := self._verdicts(round_)).fitting, verdicts.errors
+            nodes = [] if errors else sorted(fitting, key=lambda node: (-fitting[node], node))
+            return _concerned(changes, nodes), bool(_concerned(changes, verdicts.nodes[NODES_MAX:]))
+
+    def _verdicts(self, round_: Round) -> Verdicts:
+        verdicts = Verdicts(round_.cluster, round_.needs.demand)
+        verdicts.update(round_, at_most=NODES_MAX)
+        self._filtered += len(verdicts.by_node)
+        return verdicts
+
+    def _made(self, needs: Needs, changes: Sequence[Change], node: int) -> Made:
+        with ExitStack() as released:
+            made = Made.on(node, self._round(needs, changes, released))
+        return made._replace(
+            released=[full_name_of(each.released) for each in changes if each.released is not None],
+            objects=[obj for each in changes for obj in each.objects],
+            is_manifest=all(each.released is None and (each.cluster is None or each.objects) for each in changes),
+            is_release=len(changes) == 1 and changes[0].released is not None,
+        )
+
+    def _round(self, needs: Needs, changes: Sequence[Change], released: ExitStack) -> Round:
+        """Return a check of nodes with changes made; claims are released until the end of a block."""
+        cluster = self._cluster
+        for change in changes:
+            needs, cluster = change.edit(needs), change.cluster or cluster
+            if change.released is not None:
+                released.enter_context(self._cluster.without(change.released))
+        return Round(cluster, needs)
+
+
+def _smallest(changes: Iterable[Change]) -> list[Change]:
+    """Return the changes that are tried, the smallest first."""
+    return sorted(changes, key=lambda each: each.size)[:_TRIED_MAX]
+
+
+def _concerned(changes: Sequence[Change], nodes: Iterable[int]) -> list[int]:
+    """Return the nodes that all of some changes concern."""
+    return [node for node in nodes if all(each.nodes is None or node in each.nodes for each in changes)]

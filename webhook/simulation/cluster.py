@@ -247,9 +247,13 @@ class NodeState:
         """Return the amount of a resource that no pod uses; None if the node's size is unknown."""
         return self.allocatable.get(name, 0) - self.used[name] if self.allocatable else None
 
+    def is_cordoned(self, tolerations: Tolerations) -> bool:
+        """Tell whether the node is unschedulable, and a pod does not tolerate the taint that stands for it."""
+        return self._is_unschedulable and not tolerations.cover(UNSCHEDULABLE)
+
     def untolerated(self, tolerations: Tolerations) -> list[Taint]:
-        """Return the taints that a pod does not tolerate, including the one that stands for an unschedulable node."""
-        taints = [*self._taints, UNSCHEDULABLE] if self._is_unschedulable else self._taints
+        """Return the taints that a pod does not tolerate, without the one that a cordoned node has as such."""
+        taints = (each for each in self._taints if not (self._is_unschedulable and each == UNSCHEDULABLE))
         return [each for each in taints if not tolerations.cover(each)]
 
     def refusals(self, demand: Demand, release: Release, is_delegated: Delegated) -> Iterator[NodeVerdict]:
@@ -258,14 +262,11 @@ class NodeState:
         Args:
             is_delegated: Tells whether devices must provide a resource, given the node's own.
         """
-        is_cordoned = self._is_unschedulable and not demand.tolerations.cover(UNSCHEDULABLE)
-        if is_cordoned:
+        if self.is_cordoned(demand.tolerations):
             yield _CORDONED
-        for taint in self._taints:
-            if not (demand.tolerations.cover(taint) or (is_cordoned and taint == UNSCHEDULABLE)):
-                named = Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}")
-                yield _TAINTED if release >= _TAINTS_COUNTED_SINCE else NodeVerdict((named,), TAINTS)
-                break
+        for taint in self.untolerated(demand.tolerations)[:1]:
+            named = Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}")
+            yield _TAINTED if release >= _TAINTS_COUNTED_SINCE else NodeVerdict((named,), TAINTS)
         is_for_all = not (demand.spec.get("nodeSelector") or demand.spec.get("affinity"))
         if not is_for_all and not wants(demand.spec, self.node):
             yield _UNSELECTED
@@ -418,11 +419,6 @@ class Settings(NamedTuple):
         if self.release < DEFAULT:
             newer = Release(self.release + 1)
             yield Settings.of(f"1.{newer}", gates.settable(dict(self.stated), newer))
-
-    @property
-    def fails_to_score(self) -> bool:
-        """Whether the scheduler fails for a pod that several nodes suit if only some of its claims are allocated."""
-        return self.patch < SCORES_FIXED.get(self.release, 0)
 
     @property
     def taint_rules_ignored(self) -> str:
@@ -587,7 +583,8 @@ class Cluster:
         for name in resources:
             if using := sorted((key for key in demands if demands[key].get(name)), key=lambda key: -demands[key][name]):
                 amount = amount_text(name, demands[using[0]][name])
-                more = f", {len(using) - 1} more pods use some" if using[1:] else ""
+                others = f"{len(using) - 1} more pod{'s use' if using[2:] else ' uses'} some"
+                more = f", {others}" if using[1:] else ""
                 yield f"pod {using[0]} uses {name} {amount}{more}"
 
     def nodes_of(self, claim: JSONObject) -> set[str]:
@@ -597,14 +594,6 @@ class Cluster:
     def _consumers(self, claim: JSONObject) -> set[str]:
         namespace = namespace_of(claim)
         return {f"{namespace}/{each}" for each in pods_using(claim)} & self._placed.keys()
-
-    def refusal_of_pod(self, pod: JSONObject) -> str:
-        """Explain why the API server rejects a pod, and count it in quotas if it is accepted; empty if it is.
-
-        Args:
-            pod: The pod; one with a UID was accepted once.
-        """
-        return "" if text(pod, "metadata", "uid") else self.quotas.admit(pod)
 
     # -- claims
 

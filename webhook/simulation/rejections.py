@@ -17,7 +17,7 @@ from webhook.formats.quantities import readable_quantity
 from webhook.grouping import by_key
 from webhook.inventory import has_ended
 from webhook.inventory.affinity import nodes_named, requirement, selects, unmatched
-from webhook.inventory.claims import POD, DeviceID, allocation_of, consumers, device_of, reserved_for, results_of
+from webhook.inventory.claims import POD, Consumer, DeviceID, allocation_of, device_of, reserved_for, results_of
 from webhook.inventory.resources import NATIVE, PODS, resource_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
 from webhook.records import NamedTuple
@@ -59,7 +59,7 @@ def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
     users = reserved_for(claim)
     pods = [each.name for each in users if each.resource == POD]
     others = [str(each) for each in users if each.resource != POD]
-    state = "" if claim is None else _state(cluster, claim, others)
+    state = "" if claim is None else _state(cluster, claim, users)
     return {"claim": name, "pods": pods, "others": others, "state": state, "devices": devices}
 
 
@@ -78,12 +78,14 @@ def _listed(names: list[str]) -> str:
     return ", ".join(some_of(names, 2, "…"))
 
 
-def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
+def _state(cluster: Cluster, claim: JSONObject, users: Sequence[Consumer]) -> str:
     """Return why a claim may soon be released, or never is: the state of its pods, with names where these differ."""
+    if not users:
+        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else "used by no pod"
     namespace = namespace_of(claim)
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for entry, pod in consumers(claim, cluster.inventory):
-        name, state = entry.name, ""
+    for name, uid in [(each.name, each.uid) for each in users if each.resource == POD]:
+        pod, state = cluster.inventory.referred("Pod", name, uid, namespace), ""
         if f"{namespace}/{name}" in cluster.copies:
             state = COPY
         elif pod is None and cluster.inventory.find("Pod", name, namespace):
@@ -95,8 +97,6 @@ def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
         elif at(pod, "metadata", "deletionTimestamp"):
             state = TERMINATING
         found[state].append(name)
-    if not found and not others:
-        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else "used by no pod"
     if len(found) == 1:
         return next(iter(found))
     return ", ".join(f"{_listed(names)} {state}" for state, names in found.items() if state)
@@ -221,8 +221,11 @@ class _Obstacles:
         return "; ".join(some_of(said, 3, "and {} more sets"))
 
 
-_Look = tuple[int, Sequence[Funnel] | None]
-"""A node, with the devices left for each request; None if these are not the reason, nor missing besides."""
+_Look = tuple[int, Sequence[Funnel] | None, Conflict]
+"""A node, with the devices left for each request, and why these do not do together.
+
+The devices are None if they are not the reason, nor missing besides.
+"""
 
 
 class Explainer:
@@ -256,9 +259,10 @@ class Explainer:
                     taints(verdict, self._cluster.nodes[node], needs.demand),
                     tuple((request, *each.items()) for request, each in verdict.taken.items()),
                 )
+                conflict = _conflict(funnels or (), needs)
                 if funnels is not None:
-                    key = tuple(each.key for each in funnels), _conflict(funnels, needs)
-                alike.setdefault((verdict.reasons, key), (verdict, []))[1].append((node, funnels))
+                    key = tuple(each.key for each in funnels), conflict
+                alike.setdefault((verdict.reasons, key), (verdict, []))[1].append((node, funnels, conflict))
         found = [self._group(*each, needs) for each in alike.values()]
         return sorted(
             found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
@@ -287,19 +291,19 @@ class Explainer:
         return None if attempt is None else attempt.explain(self._cluster.nodes[node].node)
 
     def _group(self, verdict: NodeVerdict, looks: Sequence[_Look], needs: Needs) -> NodeGroup:
-        node, funnels = looks[0]
-        names = tuple(self._cluster.names[each] for each, _ in looks)
+        node, funnels, conflict = looks[0]
+        nodes = [each for each, *_ in looks]
+        names = tuple(map(self._cluster.names.__getitem__, nodes))
         reasons, resolvable = verdict.reasons, verdict.resolvable
         if verdict.taken:  # the node has what the devices take of it, but for other pods
             wanted = needs.demand.with_more(total(verdict.taken)).requests
             allocatable = self._cluster.nodes[node].allocatable
             resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
-        details = [*self.details([each for each, _ in looks], verdict, needs)]
+        details = [*self.details(nodes, verdict, needs)]
         if funnels is None:
             return NodeGroup(names, reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
         compete = _compete(funnels)
         requests = tuple(self._request(each, looks, needs, compete=compete) for each in funnels)
-        conflict = _conflict(funnels, needs)
         details += filter(None, [": ".join(filter(None, conflict))])
         return NodeGroup(names, reasons, requests, resolvable, tuple(details), verdict.by_devices, conflict.why)
 
@@ -324,7 +328,7 @@ class Explainer:
             compete: Whether each request could be met alone.
         """
         found = _Obstacles()
-        for node, funnels in looks[:_LOOKED_AT_MAX]:
+        for node, funnels, _ in looks[:_LOOKED_AT_MAX]:
             for each in funnels or ():
                 if each.ask is funnel.ask:
                     reasons = each.reasons()
@@ -489,7 +493,7 @@ _COUNTERS_MAX: Final = 3
 
 def _amounts(names: list[str], left: str, consumed: str) -> str:
     each = " each" if len(names) > 1 else ""
-    amounts = f"{left} left, {consumed} consumed{each}"
+    amounts = f"{left} left, {consumed} wanted{each}"
     names = sorted(names, key=padded)
     if len(names) <= _COUNTERS_MAX:
         return f"{', '.join(names)} ({amounts})"

@@ -363,7 +363,7 @@ class Scheduler:
         """Schedule a pod, with the retries that the scheduler itself would make at once."""
         check_deadline()
         cluster = self.cluster
-        if refused := cluster.refusal_of_pod(pod):
+        if not text(pod, "metadata", "uid") and (refused := cluster.quotas.admit(pod)):
             return Placement(pod, None, None, reason=f"the API server refuses it: {refused}")
         if node := text(pod, "spec", "nodeName"):
             return self._placed(pod, node)
@@ -586,13 +586,14 @@ class Scheduler:
         """Return the placement of a pod for which a release cannot score nodes (computeScore); None for others."""
         given = [each for each in placement.claims if allocation_of(each)]
         pending = round_.on(min(verdicts.fitting)).claims if given else ()
-        if not pending or len(verdicts.fitting) == 1 or not self.cluster.settings.fails_to_score:
+        settings = self.cluster.settings
+        if not pending or len(verdicts.fitting) == 1 or settings.patch >= SCORES_FIXED.get(settings.release, 0):
             return None
         said = f"number of allocations {len(pending)} is smaller than number of claims"
         failed = _failed(f'running Score plugins: plugin "DynamicResources" failed with: {said}')
         reason = (
             f"claim {full_name_of(given[0])} is allocated and another claim of the pod is not, for which the scheduler "
-            f"of Kubernetes {self.cluster.settings} cannot score several nodes: {_bug(SCORES_FIXED)}"
+            f"of Kubernetes {settings} cannot score several nodes: {_bug(SCORES_FIXED)}"
         )
         return Placement(placement.pod, None, failed, placement.claims, reason=reason)
 

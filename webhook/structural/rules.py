@@ -223,7 +223,9 @@ def check_rules(
 
 def rule_errors(schema: Structural, release: Release) -> Iterator[tuple[Path, str]]:
     """List the rules of a schema that cannot be compiled: their paths in the schema, and why."""
-    for name, part in _parts(schema):
+    parts = {("properties", name): each for name, each in schema.properties.items()}
+    others = {"items": schema.items, "additionalProperties": schema.values}
+    for name, part in (*parts.items(), *(((name,), each) for name, each in others.items() if each)):
         for path, error in rule_errors(part, release):
             yield Path((*name, *path)), error
     for index, rule in enumerate(_rules(schema, schema, release)):
@@ -231,15 +233,6 @@ def rule_errors(schema: Structural, release: Release) -> Iterator[tuple[Path, st
             yield Path(("x-kubernetes-validations", index)), rule.error
         if rule.message_error:
             yield Path(("x-kubernetes-validations", index, "messageExpression")), rule.message_error
-
-
-def _parts(schema: Structural) -> Iterator[tuple[tuple[str, ...], Structural]]:
-    for name, each in schema.properties.items():
-        yield ("properties", name), each
-    if schema.items:
-        yield ("items",), schema.items
-    if schema.values:
-        yield ("additionalProperties",), schema.values
 
 
 class Evaluation:
@@ -392,9 +385,9 @@ def _refusal(rule: ValidationRule, path: Path, value: Any, detail: str) -> Probl
 
 def _rules(source: Structural, schema: Structural, release: Release) -> Sequence[ValidationRule]:
     """Return the compiled rules of a schema, without those of its parts."""
-    if (known := source.programs.get(release)) is None:
-        known = source.programs[release] = list(_compiled(source, schema, release)) if source.rules else []
-    rules: Sequence[ValidationRule] = known
+    rules: Sequence[ValidationRule] = source.programs.get(release, ())
+    if source.rules and not rules:
+        rules = source.programs[release] = list(_compiled(source, schema, release))
     return rules
 
 

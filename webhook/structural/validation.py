@@ -15,6 +15,7 @@ from webhook.budget import work
 from webhook.cel.errors import EvaluationError
 from webhook.cel.regex.re2 import compile_pattern
 from webhook.cel.runtime.conversions import double_to_string
+from webhook.grouping import by_key
 from webhook.objects import texts
 from webhook.patch import equal
 from webhook.problem import (
@@ -219,7 +220,8 @@ class _Checked:
             limit = int(limit) if isinstance(value, int) and math.isfinite(limit) else float(limit)
             is_exclusive = bool(exclusive) and stated.get(exclusive) is True
             if not holds(value, limit) or (is_exclusive and value == limit):
-                self._refuse(value, f"should be {words[is_exclusive]} {shown_number(limit)}")
+                as_go = limit if isinstance(limit, int) else double_to_string(limit)
+                self._refuse(value, f"should be {words[is_exclusive]} {as_go}")
 
     def _check_size(self, count: int, parts: str) -> None:
         least, most = self.schema.number(f"min{parts}"), self.schema.number(f"max{parts}")
@@ -234,7 +236,7 @@ class _Checked:
             for index, each in enumerate(value):
                 self._merge_part(each, items, index, earlier.of(each))
         self._check_size(len(value), "Items")
-        if self.schema.stated.get("uniqueItems") is True and any(_repeated(value)):
+        if self.schema.stated.get("uniqueItems") is True and _repeated(value):
             self._refuse("", "shouldn't contain duplicates")
 
     def _check_fields(self, value: dict[str, Any]) -> None:
@@ -336,11 +338,6 @@ _LIMITS: Final[tuple[tuple[str, str, Callable[[float, float], bool], tuple[str, 
 )
 
 
-def shown_number(value: float) -> str:
-    """Write a number as Go's ``%v`` does."""
-    return str(value) if isinstance(value, int) else double_to_string(value)
-
-
 def _mismatch(value: str, pattern: str) -> str:
     """Return the pattern that a text does not match; empty if it does."""
     try:
@@ -384,11 +381,7 @@ def _repeated_keys(value: list[Any], schema: Structural, path: Path) -> Iterator
     yield from (duplicate(path / index, keys[index]) for index in _repeated(keys))
 
 
-def _repeated(value: list[Any]) -> Iterator[int]:
+def _repeated(value: list[Any]) -> list[int]:
     """List the items that are there for the second time, by their place."""
-    times: dict[str, int] = {}
-    for index, each in enumerate(value):
-        text = key_of(each)
-        times[text] = times.get(text, 0) + 1
-        if times[text] == 2:  # noqa: PLR2004 - the second time
-            yield index
+    places = by_key((key_of(each), index) for index, each in enumerate(value))
+    return sorted(indexes[1] for indexes in places.values() if indexes[1:])

@@ -13,13 +13,14 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
 from webhook.escapes import printable
 from webhook.explain.components import cures
 from webhook.findings import GRAVE
-from webhook.inventory import MalformedError, has_ended, replicas_of
+from webhook.grouping import by_key
+from webhook.inventory import MalformedError, replicas_of
 from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, allocation_of, devices_of, pods_using
 from webhook.inventory.quotas import Quotas
@@ -63,7 +64,7 @@ def subject_of(kind: str, name: str, namespace: str) -> str:
     return f"{namespace}/{word}{name}"
 
 
-def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
+def explain(scene: Scene, obj: JSONObject, subject: str) -> JSONObject:
     """Say why an object is as it is, what would help, and by what that is known.
 
     Args:
@@ -73,19 +74,18 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
     if kind == "Node":
         found = [*drivers.of_node(scene, obj), *started.unregistered(scene, obj), *claims.kept(scene, name_of(obj))]
         found = found or [Cause(drivers.summary(scene, obj), [obj], is_well=True)]
-        evidence = [obj, *(each.workload for each in drivers.running(scene))]
-        return _answer(scene, subject, "node", found, evidence=evidence)
+        return _answer(scene, subject, "node", found, [obj, *(each.workload for each in drivers.running(scene))])
     if kind == "ResourceClaim":
         return _of_claim(scene, obj, subject)
     if kind == "Pod":
         return _of_pod(scene, obj, subject)
     found, pod = of_workload(scene, obj)
     if pod is None:
-        return _answer(scene, subject, found[0].stage or NO_POD, found, evidence=[obj, *scene.owned(obj)])
+        return _answer(scene, subject, found[0].stage or "no-pod", found, [obj, *scene.owned(obj)])
     return _of_pod(scene, pod, subject, asked=obj)
 
 
-def gone(scene: Scene, name: str, namespace: str, subject: str) -> dict[str, Any] | None:
+def gone(scene: Scene, name: str, namespace: str, subject: str) -> JSONObject | None:
     """Say what became of a pod that is gone, by its events; None if there are none."""
     known = scene.inventory.knows("Pod")
     events = [each for each in scene.of_gone(name, namespace) if text(each.about, "name") == name] if known else []
@@ -124,9 +124,9 @@ def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
             if text(pod, "spec", "nodeName"):
                 counts[started.NOT_STARTED] += 1
                 continue
-            owners = (text(each, "uid") for each in items(pod, "metadata", "ownerReferences"))
+            owners = [text(each, "uid") for each in items(pod, "metadata", "ownerReferences")]
             said = text(condition_of(pod, "PodScheduled"), "message")
-            key = (said, *owners) if items(pod, "metadata", "ownerReferences") else (namespace_of(pod), name_of(pod))
+            key = (said, *owners) if owners else (namespace_of(pod), name_of(pod))
             if key not in known:
                 known[key] = _sort_of(scene, pod) if monotonic() < end else NOT_EXPLAINED
             counts[known[key]] += 1
@@ -135,7 +135,7 @@ def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
 
 def _sort_of(scene: Scene, pod: JSONObject) -> str:
     try:
-        return pending.explain(scene, pod).causes[0].sort or "other"
+        return pending.explain(scene, pod)[0][0].sort or "other"
     except (BudgetExceededError, DeadlineExceededError):
         return NOT_EXPLAINED
     except GRAVE:
@@ -155,19 +155,17 @@ def _wants_devices(scene: Scene, pod: JSONObject, plugins: Container[str]) -> bo
     return bool(items(pod, "spec", "resourceClaims")) or any(provides(each) or each not in plugins for each in named)
 
 
-def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | None = None) -> dict[str, Any]:
+def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | None = None) -> JSONObject:
     """Say why a pod is as it is; for the workload or claim that is asked about."""
+    stage = started.stage_of(pod)
     if absent := scene.uncollected(pod):
-        return _uncollected(scene, pod, subject, absent)
-    helps: tuple[str, ...] = ()
+        return _answer(scene, subject, stage, [_not_collected(pod, absent)], [pod])
     used = started.uses(scene, pod)  # before the simulation allocates them
-    if text(pod, "spec", "nodeName") or has_ended(pod):
-        stage, found = started.stage_of(pod), started.explain(scene, pod)
-    elif at(pod, "metadata", "deletionTimestamp"):
-        stage, found = started.ENDED, started.explain(scene, pod)
+    if text(pod, "spec", "nodeName") or stage == started.ENDED:
+        found = started.explain(scene, pod)
     else:
-        explained = pending.explain(scene, pod)
-        found, helps = explained.causes, pending.helps(scene, explained)
+        found, placement = pending.explain(scene, pod)
+        found[0] = found[0]._replace(helps=(*pending.helps(scene, found[0], placement), *found[0].helps))
         if not found[0].stage and (before := started.predecessor(scene, pod)):
             said = f"{before.text}, and its successor {name_of(pod)} is pending: {found[0].text}"
             about = [before.about, found[0].about]
@@ -175,30 +173,22 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         is_reserved = any(allocation_of(each.claim) and each.consumer.has(each.claim) for each in used)
         stage = found[0].stage or (started.NOT_STARTED if is_reserved else "pending")
         found += [*pending.scaling(scene, pod), *started.without_devices(scene, pod, "will run")]
-    if asked is not None:
-        first = found[0]
-        said = first.text if first.names_pod else f"pod {name_of(pod)}: {first.text}"
-        found[0] = first._replace(text=said, about=[first.about, pod])
     made = [each.claim for each in used if not name_of(each.claim).endswith(MADE)]
     around = [*([asked] if asked else []), pod, *scene.owners(pod), *made]
-    return _answer(scene, subject, stage, found, helps=helps, evidence=around)
+    return _answer(scene, subject, stage, found, around, pod=pod if asked else None)
 
 
-def _of_claim(scene: Scene, claim: JSONObject, subject: str) -> dict[str, Any]:
+def _of_claim(scene: Scene, claim: JSONObject, subject: str) -> JSONObject:
+    stage = "pending"
     if at(claim, "metadata", "deletionTimestamp"):
-        return _answer(scene, subject, "pending", [claims.being_deleted(scene, claim)], evidence=[claim])
-    users = claims.users_of(scene, claim)
-    if not users and (absent := scene.uncollected(claim)):
-        return _uncollected(scene, claim, subject, absent)
-    if not users:
-        return _answer(scene, subject, "pending", [claims.unused(scene, claim)], evidence=[claim])
-    waiting = [each for each in users if not text(each, "spec", "nodeName")]
-    pod = (waiting or users)[0]
-    return _of_pod(scene, pod, subject, asked=claim)
-
-
-def _uncollected(scene: Scene, obj: JSONObject, subject: str, kind: str) -> dict[str, Any]:
-    return _answer(scene, subject, started.stage_of(obj), [_not_collected(obj, kind)], evidence=[obj])
+        found = claims.being_deleted(scene, claim)
+    elif users := claims.users_of(scene, claim):
+        return _of_pod(scene, min(users, key=lambda pod: bool(text(pod, "spec", "nodeName"))), subject, asked=claim)
+    elif absent := scene.uncollected(claim):
+        stage, found = started.NOT_STARTED, _not_collected(claim, absent)
+    else:
+        found = claims.unused(scene, claim)
+    return _answer(scene, subject, stage, [found], [claim])
 
 
 def _not_collected(obj: JSONObject, kind: str) -> Cause:
@@ -216,36 +206,37 @@ def _answer(
     subject: str,
     stage: str,
     found: Sequence[Cause],
+    around: Sequence[JSONObject] = (),
     *,
-    helps: Sequence[str] = (),
-    evidence: Sequence[JSONObject] = (),
-) -> dict[str, Any]:
+    pod: JSONObject | None = None,
+) -> JSONObject:
+    """Return the answer, with the objects around and their events as evidence; its first line names a pod if stated."""
+    found = [first for first, *_ in by_key((each.text, each) for each in found).values()]
+    if pod is not None:
+        said = found[0].text if found[0].names_pod else f"pod {name_of(pod)}: {found[0].text}"
+        found[0] = found[0]._replace(text=said, about=[found[0].about, pod])
     about = dict.fromkeys(refs_of([each.about for each in found]))
     # No name commands a terminal from these lines, and none is too long.
     lines = [printable(" ".join(f"{subject}: {each.text}".split())) for each in found]
     lines = [each if len(each) <= LONGEST else f"{each[: LONGEST - 1]}…" for each in lines]
-    helps = [*helps, *found[0].helps] or cures(found[0].words)
     return {
         "asked": subject,
         "stage": stage,
         "isWell": all(each.is_well for each in found),
         "cause": lines[0],
         "objects": [each.as_json() for each in list(about)[:_OBJECTS_MAX]],
-        "others": list(dict.fromkeys(lines[1:])),
-        "helps": list(dict.fromkeys(helps)),
-        "evidence": list(_evidence(scene, evidence)),
+        "others": lines[1:],
+        "helps": list(dict.fromkeys(found[0].helps or cures(found[0].words))),
+        "evidence": _evidence(scene, around),
         "kubernetes": str(scene.settings),
     }
 
 
-def _evidence(scene: Scene, objects: Sequence[JSONObject]) -> Iterator[dict[str, Any]]:
-    """Yield the state of objects, their conditions, then their events in time."""
-    events: list[Event] = []
-    for obj in {id(each): each for each in objects}.values():
-        if text(obj, "metadata", "uid"):
-            events += scene.events(obj)
-        yield {**ref_of(obj).as_json(), "state": printable(_state(obj))}
-    yield from map(_event, _alike(events))
+def _evidence(scene: Scene, objects: Sequence[JSONObject]) -> list[JSONObject]:
+    """Return the state of objects, their conditions, then their events in time."""
+    several = {id(each): each for each in objects}.values()
+    states = ({**ref_of(each).as_json(), "state": printable(_state(each))} for each in several)
+    return [*states, *map(_event, _alike([event for each in several for event in scene.events(each)]))]
 
 
 def _alike(events: Sequence[Event]) -> list[Event]:
@@ -259,7 +250,7 @@ def _alike(events: Sequence[Event]) -> list[Event]:
     return list(found.values())[-_EVENTS_MAX:]
 
 
-def _event(event: Event) -> dict[str, Any]:
+def _event(event: Event) -> JSONObject:
     about = Ref(text(event.about, "kind"), text(event.about, "name"), text(event.about, "namespace"))
     return {
         **about.as_json(),
@@ -287,7 +278,6 @@ def _state(obj: JSONObject) -> str:
     return "; ".join(filter(None, parts))
 
 
-NO_POD: Final = "no-pod"
 _PODS_MAX: Final = 64
 """How many running pods of a workload are looked at."""
 _FAILED: Final = ("FailedCreate", "ReplicaSetCreateError", "FailedScheduling", "BackoffLimitExceeded")
@@ -398,18 +388,16 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
         pods: The number of pods that it has.
     """
     what = f"it has only {pods} of its pods, and no more were created" if pods else "no pod was created"
-    makers = [workload, *sorted(scene.owned(workload), key=_revision, reverse=True)]
-    makers = [each for each in makers if text(each, "kind") != "Pod"]
-    namespace = namespace_of(workload)
-    pod = _sample(workload)
+    parts = [each for each in scene.owned(workload) if text(each, "kind") != "Pod"]
+    namespace, pod = namespace_of(workload), _sample(workload)
     if pod is not None and (why := Quotas(scene.inventory, scene.settings.release, scene.settings.gates).refusal(pod)):
         refs = tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota")
-        who, how = (refs[0], f"lower what the pods request, or raise spec.hard of {refs[0]}") if refs else ("", "")
-        said = f"{what}: {who or 'a ResourceQuota'} does not allow it: {why}"
-        yield Cause(said, [refs, workload], (how or "raise the quota",))
+        help_ = f"lower what the pods request, or raise spec.hard of {refs[0]}" if refs else "raise the quota"
+        said = f"{what}: {refs[0] if refs else 'a ResourceQuota'} does not allow it: {why}"
+        yield Cause(said, [refs, workload], (help_,))
         return
-    for maker in makers:
-        events: Sequence[Event] = scene.events(maker, *_FAILED)
+    for maker in (workload, *sorted(parts, key=_revision, reverse=True)):
+        events = scene.events(maker, *_FAILED)
         failure = condition_of(maker, "ReplicaFailure")
         words = events[0].words if events else text(failure, "message") if text(failure, "status") == "True" else ""
         if words:
@@ -442,8 +430,7 @@ def _silent(scene: Scene, workload: JSONObject) -> Cause:
     if at(workload, "spec", "paused") is True:
         return Cause("has no pod, and is paused (spec.paused): its template makes none", about)
     said = "has no pod, and no event says why: does kube-controller-manager run?"
-    is_collected = scene.uncollected(workload) != "Pod"
-    return Cause(said, about) if is_collected else _not_collected(workload, "Pod")
+    return _not_collected(workload, "Pod") if scene.uncollected(workload) == "Pod" else Cause(said, about)
 
 
 def _of_job(workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:

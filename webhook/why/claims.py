@@ -14,6 +14,7 @@ from webhook.inventory.podgroups import group_of
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
 from webhook.scan.claims import fault_of
+from webhook.spelling import some_of
 from webhook.why import drivers
 from webhook.why.containers import brief
 from webhook.why.scene import Cause, Ref, Scene, ref_of
@@ -87,41 +88,34 @@ def _absent(scene: Scene, pod: JSONObject, entry: JSONObject, ref: Ref) -> tuple
 
 def being_deleted(scene: Scene, claim: JSONObject) -> Cause:
     """Say that a claim is being deleted, and what that waits for."""
-    users = list(map(str, reserved_for(claim)))
+    users = reserved_for(claim)
     if users and (fault := _fault(scene, claim)):
         return fault
-    finalizers = texts(mapping(claim, "metadata"), "finalizers")
+    finalizers, waits = texts(claim, "metadata", "finalizers"), ""
     own = [each for each in finalizers if each != "resource.kubernetes.io/delete-protection"]
-    waits = ""
     if users:
-        names = ", ".join([*users[:_USERS_MAX], *(["others"] if users[_USERS_MAX:] else [])])
+        names = ", ".join(some_of([*map(str, users)], _USERS_MAX, "others"))
         use, have = ("uses", "has") if len(users) == 1 else ("use", "have")
         waits = f", and stays until {names}, which {use} it, {have} ended"
     elif finalizers:
         waits = f", and stays until finalizer {' and '.join(own or finalizers)} is removed"
     is_opaque = any(mapping(each, "opaque") for each in items(claim, "spec", "devices", "config"))
-    helps = (_IMMUTABLE,) if finalizers and not users and is_opaque else ()
-    pods = [Ref("Pod", each.name, namespace_of(claim)) for each in reserved_for(claim)]
-    return Cause(f"{ref_of(claim)} is being deleted{waits}", [claim, pods[:_USERS_MAX]], helps)
-
-
-_IMMUTABLE: Final = (
-    "field is immutable: opaque parameters are compared by their bytes, and those with spaces differ after a JSON patch"
-)
+    why = "opaque parameters are compared by their bytes, and those with spaces differ after a JSON patch"
+    helps = (f"field is immutable: {why}",) if finalizers and not users and is_opaque else ()
+    pods = [Ref("Pod", each.name, namespace_of(claim)) for each in users[:_USERS_MAX]]
+    return Cause(f"{ref_of(claim)} is being deleted{waits}", [claim, pods], helps)
 
 
 def _unnamed(scene: Scene, pod: JSONObject, use: Use) -> Cause | None:
     """Say that a claim has been made from its template, and the pod's status does not name it; None if it has not."""
-    for claim in scene.inventory.all(_CLAIM):
-        is_own = text(controller_of(claim), "uid") == text(pod, "metadata", "uid") != ""
-        if (
-            is_own
-            and text(claim, "metadata", "annotations", CLAIM_NAME) == use.name
-            and not name_of(claim).endswith(MADE)
-        ):
-            said = f"{ref_of(claim)} was made for claim {use.name}, and the pod's status does not name it yet"
-            return Cause(said, [claim, pod], ("wait a moment; if it stays so, see the log of kube-controller-manager",))
-    return None
+    uid = text(pod, "metadata", "uid")
+    own = (each for each in scene.inventory.all(_CLAIM) if uid and text(controller_of(each), "uid") == uid)
+    made = (each for each in own if text(each, "metadata", "annotations", CLAIM_NAME) == use.name)
+    claim = next((each for each in made if not name_of(each).endswith(MADE)), None)
+    if claim is None:
+        return None
+    said = f"{ref_of(claim)} was made for claim {use.name}, and the pod's status does not name it yet"
+    return Cause(said, [claim, pod], ("wait a moment; if it stays so, see the log of kube-controller-manager",))
 
 
 def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:

@@ -26,6 +26,7 @@ _MISSING: Final = re.compile(
     r"(?i)\b(configmap|secret|persistentvolumeclaim|serviceaccount|csidriver|storageclass|node)s?(?:\.[\w.]+)? "
     r'"(?:[\w.-]+/)?([\w.-]+)" not found'
 )
+_VOLUME: Final = re.compile(r'\bvolume "([\w.-]+)"')
 PREPARE: Final = "FailedPrepareDynamicResources"
 _FAILED: Final = (
     *("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "FailedCreatePodContainer"),
@@ -63,10 +64,9 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         elif reason == CRASHED:
             yield crashed(scene, pod, status)
         elif reason not in _STARTING:
-            refs = missing(words, namespace_of(pod))
-            said = said_missing(words, namespace_of(pod)) or f"{reason}: {brief(words)}"
-            about = [refs, Ref("Container", name)]
-            yield Cause(f"container {name} does not start: {said}", about, words=f"{reason}: {words}")
+            said, refs = _missing(words, namespace_of(pod))
+            said = f"container {name} does not start: {said or f'{reason}: {brief(words)}'}"
+            yield Cause(said, [refs, Ref("Container", name)], words=f"{reason}: {words}")
 
 
 def crashed(scene: Scene, pod: JSONObject, status: JSONObject) -> Cause:
@@ -144,30 +144,21 @@ def unready(pod: JSONObject) -> Iterator[JSONObject]:
 
 def said_by_kubelet(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say why kubelet does not start a pod, by the last event of each reason."""
-    events = scene.events(pod, *_FAILED)
-    for reason in _FAILED:
-        last = next((each for each in events if each.reason == reason), None)
-        if last is not None and last.warns:
-            namespace = namespace_of(pod)
-            said = said_missing(last.words, namespace) or brief(last.words)
-            about = [missing(last.words, namespace), scene.mentioned(last.words, namespace)]
-            yield Cause(said, about, words=last.words)
+    namespace = namespace_of(pod)
+    last = {each.reason: each for each in reversed(scene.events(pod, *_FAILED))}
+    for event in filter(None, map(last.get, _FAILED)):
+        if event.warns:
+            said, refs = _missing(event.words, namespace)
+            about = [refs, scene.mentioned(event.words, namespace)]
+            yield Cause(said or brief(event.words), about, words=event.words)
 
 
-def missing(words: str, namespace: str) -> list[Ref]:
-    """Return the objects that do not exist, in the words of a component."""
-    return [written(kind, name, namespace) for kind, name in _MISSING.findall(words)]
-
-
-_VOLUME: Final = re.compile(r'\bvolume "([\w.-]+)"')
-
-
-def said_missing(words: str, namespace: str) -> str:
-    """Say which objects do not exist, in the words of a component; empty if it is about something else."""
-    names = " and ".join(str(each) for each in missing(words, namespace))
+def _missing(words: str, namespace: str) -> tuple[str, list[Ref]]:
+    """Say which objects do not exist, in the words of a component, and name them; empty if there are none."""
+    refs = [written(kind, name, namespace) for kind, name in _MISSING.findall(words)]
     volume = _VOLUME.search(words)
     used = f", which its volume {volume[1]} is made of," if volume else ""
-    return names and f"{names}{used} does not exist"
+    return f"{' and '.join(map(str, refs))}{used} does not exist" if refs else "", refs
 
 
 def brief(words: str, most: int = _LONGEST) -> str:

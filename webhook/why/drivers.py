@@ -144,11 +144,8 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
         )
     failures = scene.events(workload, "FailedCreate")
     if not failures and not scene.inventory.knows("Pod"):
-        return Cause(
-            f"--cluster has no Pods, so that the pod of {who} on {name} is not known",
-            about,
-            ("collect the Pods of all namespaces, too, as draguard snapshot does",),
-        )
+        said = f"--cluster has no Pods, so that the pod of {who} on {name} is not known"
+        return Cause(said, about, ("collect the Pods of all namespaces, too, as draguard snapshot does",))
     words = failures[0].words if failures else ""
     return Cause(f"{who} has no pod on {name}{words and f': {words}'}", about, words=words)
 
@@ -222,30 +219,27 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
             said = f"it is not known what {who} publishes there: a ResourceSlice cannot be read"
             silent.append(Cause(said, [workload]))
             continue
-        found = trouble or Cause(
-            f"the pod of DaemonSet {full_name_of(workload)} runs, and has found no device, or failed: its log tells",
-            [workload],
-            (f"see {scene.logs(pods.get(name, workload))}",),
-        )
+        said = f"the pod of DaemonSet {full_name_of(workload)} runs, and has found no device, or failed: its log tells"
+        found = trouble or Cause(said, [workload], (f"see {scene.logs(pods.get(name, workload))}",))
         about = [found.about, *(Ref("Driver", each) for each in own)]
         found = found._replace(text=f"{who} publishes nothing there: {found.text}", about=about)
         (silent if _matches(workload, node) else skipping).append(found)
     yield from silent
     known = {driver for _, own, _ in running(scene) for driver in own}
     yield from (each for driver in slices if driver not in known for each in _of_driver(scene, name, driver))
+    is_unused = scene.settings.release >= POOLS_WHOLE_SINCE
+    so = "its devices are not used" if is_unused else "requests for all devices fail"
     for pool in dict.fromkeys(each.id for several in slices.values() for each in several):
-        current = scene.catalog.current[pool]
         if pool in scene.incomplete:
-            is_unused = scene.settings.release >= POOLS_WHOLE_SINCE
+            current = scene.catalog.current[pool]
             yield Cause(
                 f"pool {'/'.join(pool)} is incomplete: {len(current)} of {current[0].count} slices of generation "
-                f"{current[0].generation}, so that "
-                + ("its devices are not used" if is_unused else "requests for all devices fail"),
+                f"{current[0].generation}, so that {so}",
                 [Ref("Pool", pool[1]), Ref("Driver", pool[0])],
                 (until_whole(pool[0]),),
             )
-    if not is_ready(node):
-        yield not_ready(node)
+    if down := not_ready(node):
+        yield down
     if at(node, "spec", "unschedulable") is True:
         uncordon = scene.inventory.kubectl(f"uncordon {name}")
         yield Cause("is cordoned: it takes no new pods", [node], (uncordon,))
@@ -282,8 +276,10 @@ def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
         yield Cause(f"the taint {taint} keeps claims from {listed(map(str, found))}", [about_taints(taint), about])
 
 
-def not_ready(node: JSONObject) -> Cause:
-    """Say that a node is not ready, in the words of its condition."""
+def not_ready(node: JSONObject) -> Cause | None:
+    """Say that a node is not ready, in the words of its condition; None if it is."""
+    if is_ready(node):
+        return None
     ready = condition_of(node, "Ready")
     words = text(ready, "message") or text(ready, "reason")
     helps = ("see kubelet on the node: systemctl status kubelet, and journalctl --unit kubelet",)

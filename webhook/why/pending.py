@@ -20,18 +20,10 @@ from webhook.inventory.claims import Blocked, allocation_of, claims_named, reque
 from webhook.inventory.plugins import home_of, is_ready
 from webhook.inventory.podgroups import group_of, least_of, members, not_ready
 from webhook.inventory.resources import as_in_pods, is_extended, requests
-from webhook.objects import (
-    JSONObject,
-    condition_of,
-    full_name_of,
-    items,
-    mapping,
-    name_of,
-    namespace_of,
-    text,
-    texts,
-)
+from webhook.objects import JSONObject, condition_of, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.problem import Remark
 from webhook.records import NamedTuple
+from webhook.references.lookup import every_rule
 from webhook.scan.claims import fault_of, is_gone
 from webhook.scan.drivers import drivers_of_class
 from webhook.scan.stored import AllocatedDevice
@@ -143,23 +135,30 @@ class Lacks:
         """Yield a cause for each request that no node can meet; if there is none, why all are not met together."""
         nowhere = rejections.nowhere(self._groups)
         unmet = by_key((rejections.whole(key), self._asked[key]) for key in nowhere).values()
-        if not unmet and self._groups:
-            yield self._together()._replace(sort="constraints")
         steps = {id(each): rejections.closest(each.groups)[0].step for several in unmet for each in several}
+        made = [] if unmet or not self._groups else [self._together()._replace(sort="constraints")]
         for alternatives in sorted(unmet, key=lambda several: min(steps[id(each)] for each in several)):
             found = [self._of_request(each) for each in alternatives]
-            first, name = found[0], alternatives[0].name.partition("/")[0]
+            first, names = found[0], [each.name.partition("/") for each in alternatives]
             if len(found) > 1:
-                said = "; ".join(
-                    f"{asked.name.partition('/')[2]}: {each.text}"
-                    for asked, each in zip(alternatives, found, strict=True)
-                )
-                said = f"none of the alternatives (firstAvailable) of request {name} can be met: {said}"
+                said = "; ".join(f"{name}: {each.text}" for (_, _, name), each in zip(names, found, strict=True))
+                said = f"none of the alternatives (firstAvailable) of request {names[0][0]} can be met: {said}"
                 first = Cause(said, [each.about for each in found], sort=first.sort)
-            yield first
+            made.append(first)
+        if any(request["heldBy"] for each in self._asked.values() for _, request in each.groups):
+            yield from self._never()
+        yield from made
         classes = dict.fromkeys(each.device_class for several in unmet for each in several if steps[id(each)])
         for driver in dict.fromkeys(each for name in classes for each in drivers_of_class(self._scene, name)):
             yield from drivers.down(self._scene, driver)
+
+    def _never(self) -> Iterator[Cause]:
+        """Say which claims no node could allocate even if nothing used its devices."""
+        for claim in self._needs.claims:
+            written = self._sources.get(name_of(claim))
+            for each in every_rule()["never-allocated"].check(claim, self._scene.context):
+                helps = () if isinstance(each.hint, Remark) else (each.hint,)
+                yield Cause(f"{written} is never allocated: {each.message}", [written], helps, sort="no-device")
 
     def _of_request(self, asked: _Asked) -> Cause:
         """Say which step leaves too few devices for a request, and why."""
@@ -238,7 +237,7 @@ class Lacks:
         """Return the devices that have one of some taints."""
         slices = self._scene.cluster.allocator.catalog.slices
         devices = (device for each in slices for device in each.devices)
-        return [str(each) for each in devices if any(one in taints for one in each.content.taints)]
+        return [str(each) for each in devices if not {*taints}.isdisjoint(each.content.taints)]
 
     def _evicted(self) -> str:
         """Return the pod of the same workload that a device's taint has evicted; empty if there was none."""
@@ -270,25 +269,26 @@ class Lacks:
             return self._apart(meeting, about)
         details = next((brief(each) for group in full for each in group.details), "each could be met alone")
         attributes = (
-            (self._sources.get(name_of(claim)) or ref_of(claim), text(each, field))
+            (self._sources.get(name_of(claim)) or ref_of(claim), which, text(each, field))
             for claim in self._needs.claims
             for each in items(claim, "spec", "devices", "constraints")
-            for field in ("matchAttribute", "distinctAttribute")
+            for field, which in (("matchAttribute", "the same"), ("distinctAttribute", "different"))
             if text(each, field)
         )
         devices, constraint = self._contested(full[0]), next(attributes, None)
         if constraint and not devices:
-            written, attribute = constraint
+            written, which, attribute = constraint
             return Cause(
-                f"{written.kind} {written.name} wants its requests {' and '.join(key[1] for key in self._whole)} at "
-                f"one {attribute} (a constraint), and no node has such devices together: {details}",
+                f"{written.kind} {written.name} wants devices with {which} {attribute} (a constraint) for its requests "
+                f"{' and '.join(key[1] for key in self._whole)}, and no node has such devices together: {details}",
                 [written, about, Ref("Attribute", attribute)],
             )
         entries = ((text(entry, "name"), self._sources.get(name)) for entry, name in sources_of(self._pod))
-        who = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in entries if ref) or "its requests"
-        need = f"both need device {devices[0]}: they " if len(devices) == 1 else ""
+        whose = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in entries if ref) or "the pod"
+        need = f"need the same device {devices[0]}: they " if len(devices) == 1 else ""
         names = [Ref("Device", each.rpartition("/")[2]) for each in devices[:NAMED_MAX]]
-        return Cause(f"{who} {need}cannot be met together on one node: {details}", [about, names])
+        said = f"the requests of {whose} {need}cannot be met together on one node: {details}"
+        return Cause(said, [about, names])
 
     def _apart(self, meeting: Mapping[RequestKey, Sequence[NodeGroup]], about: About) -> Cause:
         """Say that the devices for different requests are on different nodes."""
@@ -333,19 +333,11 @@ _UNUSABLE: Final = frozenset({"devices-in-use", "devices-tainted", "driver"})
 """The sorts of causes about devices that are there, but not for the pod."""
 
 
-class Explained(NamedTuple):
-    """Why a pod has no node.
-
-    Args:
-        causes: The causes, the most decisive first.
-        placement: The simulated placement of the pod; None if it cannot tell what would help.
-    """
-
-    causes: list[Cause]
-    placement: Placement | None = None
+_Explained = tuple[list[Cause], Placement | None]
+"""Why a pod has no node, the most decisive cause first; and its simulated placement, if that tells what would help."""
 
 
-def explain(scene: Scene, pod: JSONObject) -> Explained:
+def explain(scene: Scene, pod: JSONObject) -> _Explained:
     """Say why a pod has no node."""
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
         about: list[About] = [Ref("Gate", each) for each in gates]
@@ -356,30 +348,27 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
             f"{words and f', as it says: {brief(words)}'}; the scheduler does not look at it until the controller that "
             "set it removes it"
         )
-        return Explained([Cause(said, [*about, known], sort="scheduling-gate", words=words)])
+        return [Cause(said, [*about, known], sort="scheduling-gate", words=words)], None
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
-        return Explained(blocking, scene.scheduler.schedule(pod))
+        return blocking, scene.scheduler.schedule(pod)
     if group_of(pod)[1] and (found := _of_gang(scene, pod)):
         return found
     # Before the simulation allocates claims, and takes their devices back.
     pending, gone = _Pending(scene, pod), list(sorted_as("claim", started.gone(scene, pod)))
     placement = scene.scheduler.schedule(pod)
-    found = pending.found(placement)
+    causes, helping = pending.found(placement)
     results = (AllocatedDevice(claim, each) for claim in placement.claims for each in results_of(claim))
     if placement.node is not None and not any(is_gone(each, scene) for each in results):
         back = "its allocation has to be taken back first"
-        gone = [each._replace(text=f"{each.text}; {back}", helps=(_TAKEN_BACK,)) for each in gone]
-    return found._replace(causes=[*gone, *found.causes])
+        wait = "wait: the scheduler takes the allocation back, and tries again; if it does not, see its log"
+        gone = [each._replace(text=f"{each.text}; {back}", helps=(wait,)) for each in gone]
+    return [*gone, *causes], helping
 
 
-_TAKEN_BACK: Final = "wait: the scheduler takes the allocation back, and tries again; if it does not, see its log"
-
-
-def helps(scene: Scene, found: Explained) -> tuple[str, ...]:
+def helps(scene: Scene, cause: Cause, placement: Placement | None) -> tuple[str, ...]:
     """Return the changes with which a pod would get a node, and what releases claims that keep devices for nothing."""
-    placement = found.placement
     changes = [each["change"] for each in scene.answers.of(placement)["why"]["help"]] if placement else []
-    held = (each for each in refs_of(found.causes[0].about) if each.kind == "ResourceClaim")
+    held = (each for each in refs_of(cause.about) if each.kind == "ResourceClaim")
     stored = (scene.inventory.find(each.kind, each.name, each.namespace) for each in held)
     faults = (fault_of(each, scene) for each in stored if each)
     return (*changes, *(each.hint for each in faults if each))
@@ -407,14 +396,14 @@ def scaling(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 # -- gangs
 
 
-def _of_gang(scene: Scene, asked: JSONObject) -> Explained | None:
+def _of_gang(scene: Scene, asked: JSONObject) -> _Explained | None:
     """Say why the gang of a pod's PodGroup cannot be scheduled; None if enough of its pods find devices."""
     group = group_of(asked)
     ref = Ref("PodGroup", group[1], group[0])
     pods, least = members(group, scene.inventory), least_of(group, scene.inventory)
     said, help_ = not_ready(group, scene.inventory, len(pods))
     if said:
-        return Explained([Cause(said, [ref], tuple(filter(None, [help_])), sort="pod-group")])
+        return [Cause(said, [ref], tuple(filter(None, [help_])), sort="pod-group")], None
     if not least:
         return None
 
@@ -429,14 +418,14 @@ def _of_gang(scene: Scene, asked: JSONObject) -> Explained | None:
             continue
         if isinstance(claims.uses(scene, each), Blocked):
             blocking = next(sorted_as("claim", claims.blocking(scene, each)))
-            return Explained([told(each, blocking, "waits for its claim")])
+            return [told(each, blocking, "waits for its claim")], None
         placement = scene.scheduler.schedule(each)
         if placement.node is None and not placement.awaited:
             if fitting >= least:
                 break
-            found = _Pending(scene, each, frozenset(map(name_of, pods))).found(placement)
-            first = told(each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
-            return Explained([first, *found.causes[1:]], found.placement)
+            causes, helping = _Pending(scene, each, frozenset(map(name_of, pods))).found(placement)
+            first = told(each, causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
+            return [first, *causes[1:]], helping
         fitting += 1
     return None
 
@@ -455,7 +444,7 @@ class _Pending:
         self._allocated = {name_of(each) for each in named if each is not None and allocation_of(each)}
         """The claims that have devices before the simulation gives them some."""
 
-    def found(self, placement: Placement) -> Explained:
+    def found(self, placement: Placement) -> _Explained:
         """Return why a placement has no node, and what would help."""
         others = list(self._not_simulated())
         first = [] if placement.awaited else others
@@ -464,7 +453,7 @@ class _Pending:
             reason = self.scene.answers.of(placement)["why"]["reason"]
             causes = [Cause(reason, [*self.sources.values()])]
         # The simulation does not know these reasons: what it finds would not help.
-        return Explained(causes, None if others else placement)
+        return causes, None if others else placement
 
     def _simulated(self, placement: Placement, *, is_explained: bool) -> Iterator[Cause]:
         if placement.awaited:
@@ -491,11 +480,10 @@ class _Pending:
     # -- before any node
 
     def _full(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
-        for claim in used:
-            if binding.used_up([claim]):
-                most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
-                helps = ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",)
-                yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], helps)
+        most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
+        help_ = "use a further claim, or one claim for each pod (a ResourceClaimTemplate)"
+        for claim in (each for each in used if binding.used_up([each])):
+            yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], (help_,))
 
     def _missing_classes(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         known = {name for _, name in self.scene.inventory.names("DeviceClass")}
@@ -528,13 +516,11 @@ class _Pending:
 
     def _not_simulated(self) -> Iterator[Cause]:
         """Say what else keeps the pod from all nodes before the scheduler looks at devices."""
-        volumes, words = list(sorted_as("volume", self._of_volumes())), _words(self._said())
-        yield from volumes
-        if (
-            not volumes
-            and _NO_DEVICES not in words
-            and any(each in words for each in ("volume", "topology spread constraints", "affinity rules"))
-        ):
+        if volumes := list(sorted_as("volume", self._of_volumes())):
+            yield from volumes
+            return
+        words, others = _words(self._said()), ("volume", "topology spread constraints", "affinity rules")
+        if _NO_DEVICES not in words and any(each in words for each in others):
             what, about = self._of_other_pods(words)
             yield Cause(f"{what or 'the scheduler finds no node'}: {words}", [about, self.pod])
 
@@ -546,9 +532,9 @@ class _Pending:
             pairs = [(each, self.pod) if is_theirs else (self.pod, each) for each in running]
             found = [other if one is self.pod else one for one, other in pairs if _avoids(one, other)]
             who = listed(f"pod {name_of(each)} on {text(each, 'spec', 'nodeName')}" for each in found)
-            what = f"is kept away by the required anti-affinity of {who}" if is_theirs else ""
-            what = what or f"its required pod anti-affinity keeps it from {who}"
-            return (what, found[:NAMED_MAX]) if found else ("", None)
+            theirs = f"is kept away by the required anti-affinity of {who}"
+            own = f"its required pod anti-affinity keeps it from {who}"
+            return (theirs if is_theirs else own, found[:NAMED_MAX]) if found else ("", None)
         terms = items(affinity, "podAffinity", REQUIRED[-1]) if "pod affinity rules" in words else []
         if keys := sorted({text(each, "topologyKey") for each in terms}):
             return f"its required pod affinity ({' and '.join(keys)}) finds no pod to be with", None
@@ -612,18 +598,15 @@ class _Pending:
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
             said = "; ".join(rejections.elsewhere(self.scene.cluster, each) for each in allocated)
-            yield Cause(f"no node has the devices of its allocated claims: {said}", allocated, sort="claim")
+            helps = tuple(each for claim in allocated for each in self._shared(claim))
+            yield Cause(f"no node has the devices of its allocated claims: {said}", allocated, helps, sort="claim")
         else:
             alone = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
             groups = rejections.Explainer(self.scene.cluster).groups(alone, round_)
-            steps = [
-                min((each.closeness for each in rejections.unmet(group.requests).values()), default=_TOGETHER)
-                for group in groups
-            ]
-            names = [
-                name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group.nodes
-            ]
-            nodes = [self.scene.cluster.index[each] for each in names]
+            unmet = (rejections.unmet(each.requests).values() for each in groups)
+            steps = [min((each.closeness for each in several), default=_TOGETHER) for several in unmet]
+            nearest = (group for group, step in zip(groups, steps, strict=True) if step == max(steps))
+            nodes = [self.scene.cluster.index[name] for group in nearest for name in group.nodes]
             closest = [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
             is_pinned = any(each.unavailable for each in by_devices.values())
             there = [self.scene.cluster.names[each] for each in alone] if is_pinned else []
@@ -676,9 +659,8 @@ class _Pending:
             return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", [written])
         asked = either([each.name for each in requests_of(claim) if each.own])
         which = f"DeviceClass {of_class}, used by {who}," if of_class else f"{who}, request {asked}"
-        hint = next(
-            (each for rule in ("not-published", "attribute-not-of-driver") for each in self.scene.rule(rule, claim)), ""
-        )
+        rules = ("not-published", "attribute-not-of-driver")
+        hint = next((each for rule in rules for each in self.scene.rule(rule, claim)), "")
         return Cause(
             f"the selector of {which} reads attribute {missing}, which a device does not have"
             f"{hint and f' ({brief(hint)})'}: that error ends the search on all nodes ({brief(words)})",
@@ -694,6 +676,8 @@ class _Pending:
             has_devices: Whether devices for the pod are free there.
         """
         needs, alike = round_.needs, dict[Hashable, tuple[list[NodeVerdict], list[NodeState]]]()
+        provides = self.scene.cluster.extended.provides
+        wants_devices = bool(needs.claims) or any(map(provides, needs.demand.requests))
         for node in suiting:
             # What a taint hides comes first: it stays when the taint goes.
             state, refusals = self.scene.cluster.nodes[node], [*round_.refusals(node)][::-1]
@@ -701,35 +685,30 @@ class _Pending:
             alike.setdefault(tuple(key), (refusals, []))[1].append(state)
         alike.pop((), None)
         for refusals, states in sorted(alike.values(), key=lambda each: -len(each[1])):
-            which = ""
-            if has_devices and self._wants_devices(needs):
-                is_all = len(states) == len(suiting)
+            names, which = shortened([each.name for each in states]), ""
+            nodes = [Ref("Node", each.name) for each in states[:NAMED_MAX]]
+            said, about = zip(*(self._refusal(each, states, needs) for each in refusals), strict=True)
+            what = ", and ".join(said)
+            if any(map(allocation_of, needs.claims)):
+                yield self._pinned(needs, names, Cause(f"{names} {what}", [nodes, *about]))
+                continue
+            if has_devices and wants_devices:
                 only = f", the only node{'s' * (len(states) > 1)} with free devices for it,"
-                which = only if is_all else " (with free devices for it)"
-            yield self._of_group(refusals, states, needs, which)
-
-    def _of_group(
-        self, refusals: Sequence[NodeVerdict], states: Sequence[NodeState], needs: Needs, which: str
-    ) -> Cause:
-        names = shortened([each.name for each in states])
-        nodes = [Ref("Node", each.name) for each in states[:NAMED_MAX]]
-        said, about = zip(*(self._refusal(each, states, needs) for each in refusals), strict=True)
-        what = ", and ".join(said)
-        if any(map(allocation_of, needs.claims)):
-            return self._pinned(needs, names, Cause(f"{names} {what}", [nodes, *about]))
-        is_unselected = refusals[0].plugin == AFFINITY
-        return Cause(f"{names}{which} {what}", [*about, nodes] if is_unselected else [nodes, *about])
+                which = only if len(states) == len(suiting) else " (with free devices for it)"
+            is_unselected = refusals[0].plugin == AFFINITY
+            yield Cause(f"{names}{which} {what}", [*about, nodes] if is_unselected else [nodes, *about])
 
     def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
         claim = next(filter(allocation_of, needs.claims))
-        others = {*rejections.holder(self.scene.cluster, full_name_of(claim), 0)["pods"]} - {name_of(self.pod)}
-        helps = (_NOT_SHARED,) if others and self._source(claim).kind == "ResourceClaim" else ()
         said = f"{ref_of(claim)} is allocated on {names}, and {cause.text}"
-        return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))
+        return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *self._shared(claim)))
 
-    def _wants_devices(self, needs: Needs) -> bool:
-        return bool(needs.claims) or any(map(self.scene.cluster.extended.provides, needs.demand.requests))
+    def _shared(self, claim: JSONObject) -> tuple[str, ...]:
+        """Say what helps if other pods use a claim that the pod names."""
+        others = {*rejections.holder(self.scene.cluster, full_name_of(claim), 0)["pods"]} - {name_of(self.pod)}
+        apart = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
+        return (apart,) if others and self._source(claim).kind == "ResourceClaim" else ()
 
     def _refusal(self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs) -> tuple[str, About]:
         """Say why nodes refuse the pod, their devices aside, and what that is about."""
@@ -766,9 +745,8 @@ class _Pending:
 
     def _unexpected(self, node: str) -> Cause:
         """Say what the scheduler says of a pod for which there is room, as far as the simulation can tell."""
-        nominated = text(self.pod, "status", "nominatedNodeName")
         words = self._said()
-        if nominated:
+        if nominated := text(self.pod, "status", "nominatedNodeName"):
             said = f"waits on {nominated} until the pods that it preempts there have ended"
             return Cause(said, [Ref("Node", nominated), self.pod])
         if (name := other_scheduler(self.pod)) and not words:
@@ -807,9 +785,6 @@ class _Pending:
         )
 
 
-_NOT_SHARED: Final = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
-
-
 def _words(said: str) -> str:
     """Shorten the scheduler's words to those about nodes."""
     return brief(said.partition(" preemption: ")[0].rstrip(". ,"))
@@ -821,9 +796,8 @@ def _avoids(pod: JSONObject, other: JSONObject) -> bool:
         labels, spaces = mapping(term, "labelSelector", "matchLabels").items(), texts(term, "namespaces")
         wanted = [{"key": key, "operator": "In", "values": [value]} for key, value in labels]
         wanted += items(term, "labelSelector", "matchExpressions")
-        if namespace_of(other) not in (spaces or [namespace_of(pod)]) or not isinstance(
-            term.get("labelSelector"), dict
-        ):
+        has_selector = isinstance(term.get("labelSelector"), dict)
+        if not has_selector or namespace_of(other) not in (spaces or [namespace_of(pod)]):
             continue
         # An empty selector selects all pods, while an empty term of a node selector selects no node.
         if not wanted or term_selects({"matchExpressions": wanted}, "", mapping(other, "metadata", "labels")):

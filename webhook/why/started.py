@@ -11,17 +11,8 @@ from webhook.allocation.devices import Tolerations, taint_of
 from webhook.explain.components import cures
 from webhook.hints.names import listed
 from webhook.inventory import devices_reported, has_ended
-from webhook.inventory.claims import (
-    MADE,
-    Blocked,
-    Use,
-    allocation_of,
-    claims_named,
-    device_of,
-    requests_of,
-    results_of,
-)
-from webhook.inventory.plugins import home_of, is_ready
+from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_named, device_of, requests_of, results_of
+from webhook.inventory.plugins import home_of
 from webhook.inventory.resources import is_of_resources
 from webhook.objects import (
     JSONObject,
@@ -49,16 +40,8 @@ from webhook.why import claims, containers, drivers
 from webhook.why.containers import CRASHED, PREPARE, brief
 from webhook.why.scene import About, Cause, Event, Ref, Scene, about_taints
 
-_ELSEWHERE: Final = (
-    "give the driver the directories plugins and plugins_registry below kubelet's --root-dir, which is not "
-    "/var/lib/kubelet in k0s and MicroK8s, by hostPath and under the same path in the container; else see its log"
-)
 _FORGETTING: Final = re.compile(r"v1\.34\.[01](?![0-9])")
 """The kubelets that forget a driver when the connection to it has been idle for half an hour (kubernetes#133920)."""
-_FORGOTTEN: Final = (
-    "update kubelet to 1.34.2: up to 1.34.1, it forgets drivers that it has not called for half an hour; until then, "
-    "restart kubelet or the driver's pod"
-)
 _SEE_LOG: Final = "see the log of the driver's pod on the node"
 _UNREGISTERED: Final = re.compile(r"(?i)\bDRA driver (\S+) is not registered|plugin name (\S+) not found in the list")
 _OF_PARAMETERS: Final = re.compile(
@@ -76,7 +59,6 @@ _OF_KUBELET: Final = re.compile(
     r"|\bcheckpoint ResourceClaim\b"
 )
 """Kubelet's own messages about a claim, before it calls drivers (``pkg/kubelet/cm/dra/manager.go``)."""
-_UNSERVED: Final = "the server could not find the requested resource"
 _PREEMPTED: Final = re.compile(r"Preempted by pod ([\w-]{36})")
 NOT_STARTED, RUNNING, ENDED = "not-started", "running", "ended"
 
@@ -129,8 +111,8 @@ def _ended(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         return
     for status in containers.failed(pod):
         ended, name = mapping(status, "state", "terminated"), text(status, "name")
-        said = f": {said}" if (said := containers.last_words(ended)) else ""
-        said = f"has failed: container {name} ended with {containers.outcome(ended)}{said}{kept}"
+        said = containers.last_words(ended)
+        said = f"has failed: container {name} ended with {containers.outcome(ended)}{said and f': {said}'}{kept}"
         yield Cause(said, [Ref("Container", name), about], (scene.logs(pod),))
     if target is None and not list(containers.failed(pod)):
         yield Cause(f"has failed{kept}", about)
@@ -142,8 +124,10 @@ def _disruption(pod: JSONObject) -> JSONObject | None:
 
 
 def _terminating(scene: Scene, pod: JSONObject) -> Cause:
-    target, down = _disruption(pod), _node_down(scene, pod)
-    helps = (_NOT_BACK.format(text(pod, "spec", "nodeName")),) if down else ()
+    target, down, home = _disruption(pod), _node_down(scene, pod), text(pod, "spec", "nodeName")
+    helps = down.helps if down else ()
+    if down and scene.inventory.find("Node", home):
+        helps = (_NOT_BACK.format(home),)
     if target is not None:
         found = _disrupted(scene, pod, target)
         held = list(dict.fromkeys(full_name_of(each.claim) for each in results(scene, pod)))
@@ -159,15 +143,16 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
         return Cause(f"is terminating until finalizer {' and '.join(finalizers)} is removed", [pod])
     if cause := next(_unreleased(scene, pod), None):
         return cause
-    seconds = number(pod, "metadata", "deletionGracePeriodSeconds")
-    why = "since a user or its controller deleted it"
-    return Cause(f"is being deleted (terminating) {why}; it has {seconds or 0} s to end", [pod])
+    seconds = number(pod, "metadata", "deletionGracePeriodSeconds") or 0
+    said = "is being deleted (terminating) since a user or its controller deleted it"
+    return Cause(f"{said}; it has {seconds} s to end", [pod])
 
 
 _NOT_BACK: Final = (
     "if {0} does not come back, delete it, or taint it with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute: "
     "its pods are removed then, and their claims released"
 )
+_ORPHANED: Final = "kube-controller-manager deletes pods without a node, and releases their claims; if not, see its log"
 _OVERDUE: Final = 120
 """The seconds for which a pod may outlast its grace period."""
 
@@ -189,12 +174,13 @@ def _unreleased(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 
 def _node_down(scene: Scene, pod: JSONObject) -> Cause | None:
-    """Say that the node of a pod is not ready; None if it is, or is not known."""
-    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
-    if node is None or is_ready(node):
-        return None
-    found = drivers.not_ready(node)
-    return found._replace(text=f"its node {name_of(node)} {found.text}")
+    """Say that the node of a pod is not ready, or is gone; None if it is ready, or no nodes are known."""
+    name = text(pod, "spec", "nodeName")
+    if node := scene.inventory.find("Node", name):
+        found = drivers.not_ready(node)
+        return found and found._replace(text=f"its node {name} {found.text}")
+    is_gone = name and scene.inventory.knows("Node")
+    return Cause(f"its node {name} does not exist", [Ref("Node", name), pod], (_ORPHANED,)) if is_gone else None
 
 
 def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
@@ -202,12 +188,11 @@ def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
     reason, words = text(target, "reason"), text(target, "message")
     node = text(pod, "spec", "nodeName")
     if reason == "PreemptionByScheduler":
-        by, who = next(filter(None, (_preemptor(scene, each) for each in scene.events(pod, "Preempted"))), None), ""
-        if by:
+        who = "a pod of higher priority"
+        if by := next(filter(None, (_preemptor(scene, each) for each in scene.events(pod, "Preempted"))), None):
             its, mine = (priority(each, scene.inventory) for each in (by, pod))
             who = f"pod {full_name_of(by)} (priority {its} over {mine})"
-        about = [by, _class_of(by), Ref("Node", node), pod]
-        return Cause(f"was preempted on {node} by {who or 'a pod of higher priority'}", about)
+        return Cause(f"was preempted on {node} by {who}", [by, _class_of(by), Ref("Node", node), pod])
     if reason == "DeletionByDeviceTaintManager":
         tainted = next(_tainted(scene, pod, "NoExecute"), Cause("a taint of one of its devices"))
         return tainted._replace(text=f"was evicted because of {tainted.text}")
@@ -222,9 +207,8 @@ def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
 
 def _preemptor(scene: Scene, event: Event) -> JSONObject | None:
     """Return the pod for which the scheduler has ended another one; its event has only the UID."""
-    found = _PREEMPTED.search(event.words)
-    pods = scene.inventory.all("Pod") if found else ()
-    return next((each for each in pods if found and text(each, "metadata", "uid") == found[1]), None)
+    uids = _PREEMPTED.findall(event.words)
+    return next((each for each in scene.inventory.all("Pod") if text(each, "metadata", "uid") in uids), None)
 
 
 _ENDINGS: Final = {
@@ -285,16 +269,15 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     if not unreserved:
         return
     lacked, bad = max(unreserved, key=lambda each: bool(each[0]))
-    claim = bad.claim
+    claim, starts = bad.claim, "kubelet does not start it"
     sources = [each for each in scene.claim_sources(pod).values() if each.kind == "ResourceClaimTemplate"]
     name = f"claim {bad.name if name_of(claim).endswith(MADE) else name_of(claim)}"
-    if not lacked:
-        said = f"{name} is allocated, and not reserved for it yet: kube-controller-manager reserves it"
-        log = "if it stays so, see the log of kube-controller-manager"
-        yield Cause(f"{said}, and kubelet then starts the pod", [pod, claim, Ref("Node", node), sources], (log,))
-        return
     scheduler = text(pod, "spec", "schedulerName") or DEFAULT_SCHEDULER
-    if scheduler != DEFAULT_SCHEDULER or scene.events(pod, "Scheduled"):
+    if not lacked:
+        said = f"{name} is allocated, and not reserved for it yet"
+        starts = "kube-controller-manager reserves it, and kubelet then starts the pod"
+        help_ = "if it stays so, see the log of kube-controller-manager"
+    elif scheduler != DEFAULT_SCHEDULER or scene.events(pod, "Scheduled"):
         what = "not reserved for it" if allocation_of(claim) else "never allocated"
         said = f"{name} was {what} by its scheduler {scheduler} (spec.schedulerName), which has bound it to {node}"
         help_ = (
@@ -302,24 +285,20 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             "DynamicResourceAllocation and the plugin DynamicResources; Volcano: "
             "predicate.DynamicResourceAllocationEnable of the plugin predicates), and create the pod again"
         )
-        yield Cause(f"{said}: kubelet does not start it", [pod, claim, Ref("Node", node), sources], (help_,))
-        return
-    made = f"spec.nodeName ({node}) bypassed the scheduler, so {name} was never allocated"
-    if allocation_of(claim):
-        made = f"spec.nodeName ({node}) bypassed the scheduler, and {lacked}"
-    also = "".join(f", and {each.text}" for each in of_taints(Demand.of(pod), [NodeState(home)] if home else ()))
-    yield Cause(
-        f"{made}: kubelet does not start it",
-        [pod, claim, Ref("Node", node), sources],
-        (f"create the pod without nodeName, with nodeSelector kubernetes.io/hostname: {node} (draguard mutate){also}",),
-    )
+    else:
+        so = f"and {lacked}" if allocation_of(claim) else f"so {name} was never allocated"
+        said = f"spec.nodeName ({node}) bypassed the scheduler, {so}"
+        also = "".join(f", and {each.text}" for each in of_taints(Demand.of(pod), [NodeState(home)] if home else ()))
+        selector = f"with nodeSelector kubernetes.io/hostname: {node} (draguard mutate){also}"
+        help_ = f"create the pod without nodeName, {selector}"
+    yield Cause(f"{said}: {starts}", [pod, claim, Ref("Node", node), sources], (help_,))
 
 
 def results(scene: Scene, pod: JSONObject) -> Iterator[AllocatedDevice]:
     """Yield the devices of a pod's claims, for extended resources and being deleted, too."""
-    used = [each.claim for each in uses(scene, pod)]
-    used += (scene.inventory.find("ResourceClaim", name, namespace_of(pod)) or {} for name in claims_named(pod))
-    for claim in {name_of(each): each for each in used}.values():
+    used = (each.claim for each in uses(scene, pod))
+    named = (scene.inventory.find("ResourceClaim", name, namespace_of(pod)) or {} for name in claims_named(pod))
+    for claim in {name_of(each): each for each in (*used, *named)}.values():
         yield from (AllocatedDevice(claim, each) for each in results_of(claim))
 
 
@@ -342,12 +321,9 @@ def _held_twice(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         holders = held_twice(scene).get((each.pool, each.device), ())
         others = [one for one in holders if one is not each.claim]
         if others and not each.content.get("adminAccess"):
-            yield Cause(
-                f"device {each} of claim {full_name_of(each.claim)} is held by claim "
-                f"{listed(map(full_name_of, others))}, too, though it cannot be shared",
-                [Ref("Device", each.device), each.claim, others],
-                (RELEASE_ONE,),
-            )
+            who, too = full_name_of(each.claim), listed(map(full_name_of, others))
+            said = f"device {each} of claim {who} is held by claim {too}, too, though it cannot be shared"
+            yield Cause(said, [Ref("Device", each.device), each.claim, others], (RELEASE_ONE,))
 
 
 def _tainted(scene: Scene, pod: JSONObject, *effects: str) -> Iterator[Cause]:
@@ -386,12 +362,10 @@ def _tainted(scene: Scene, pod: JSONObject, *effects: str) -> Iterator[Cause]:
 
 def _not_started(scene: Scene, pod: JSONObject, node: JSONObject | None) -> Iterator[Cause]:
     yield from _unreserved(scene, pod)
-    if node is None and scene.inventory.knows("Node"):
-        name = text(pod, "spec", "nodeName")
-        yield Cause(f"its node {name} does not exist", [Ref("Node", name), pod])
-        return
     if down := _node_down(scene, pod):
         yield down._replace(text=f"{down.text}, so that kubelet does not start it")
+        if node is None:
+            return
     if unprepared := scene.events(pod, PREPARE):
         yield from _of_drivers(scene, pod, node, unprepared[0])
     yield from gone(scene, pod)
@@ -400,14 +374,10 @@ def _not_started(scene: Scene, pod: JSONObject, node: JSONObject | None) -> Iter
         yield from _of_preparing(scene, pod, unprepared[0])
     yield from _unhealthy(scene, pod)
     tail = _devices_are_there(scene, pod)
-    held_up = list(containers.waiting(scene, pod))
-    held_up += [
-        containers.crashed(scene, pod, each)
-        for each in containers.failed(pod)
-        if text(each, "state", "waiting", "reason") != CRASHED
-    ]
-    held_up = held_up or list(containers.said_by_kubelet(scene, pod))
-    yield from (cause._replace(text=f"{cause.text}{tail}") for cause in held_up)
+    ended = (each for each in containers.failed(pod) if text(each, "state", "waiting", "reason") != CRASHED)
+    held_up = [*containers.waiting(scene, pod), *(containers.crashed(scene, pod, each) for each in ended)]
+    for cause in held_up or containers.said_by_kubelet(scene, pod):
+        yield cause._replace(text=f"{cause.text}{tail}")
     for cause in _tainted(scene, pod, "NoSchedule", "NoExecute"):
         yield cause._replace(text=f"is on a device with a taint: {cause.text}")
 
@@ -448,12 +418,19 @@ def _not_registered(scene: Scene, driver: str, where: str, event: Event) -> Caus
     if workload := drivers.daemon_set(scene, driver, node):
         there = drivers.pod_on(scene, workload, where) or {}
         since = text(condition_of(there, "Ready"), "lastTransitionTime")
-        is_lost = "" < since < event.time
-        why = f"the pod of its DaemonSet {full_name_of(workload)} " + (
-            f"has been ready since {since}" if is_lost else "is ready by now, and kubelet tries again"
-        )
-        help_ = _ELSEWHERE if is_lost else ""
-        help_ = _FORGOTTEN if _FORGETTING.match(text(node, "status", "nodeInfo", "kubeletVersion")) else help_
+        why, help_ = f"the pod of its DaemonSet {full_name_of(workload)} is ready by now, and kubelet tries again", ""
+        if "" < since < event.time:
+            why = f"the pod of its DaemonSet {full_name_of(workload)} has been ready since {since}"
+            help_ = (
+                "give the driver the directories plugins and plugins_registry below kubelet's --root-dir, which is not "
+                "/var/lib/kubelet in k0s and MicroK8s, by hostPath and under the same path in the container; else see "
+                "its log"
+            )
+        if _FORGETTING.match(text(node, "status", "nodeInfo", "kubeletVersion")):
+            help_ = (
+                "update kubelet to 1.34.2: up to 1.34.1, it forgets drivers that it has not called for half an hour; "
+                "until then, restart kubelet or the driver's pod"
+            )
     said = f"driver {driver} is not registered with kubelet on {where}: {why}"
     return Cause(said, [Ref("Driver", driver), node, workload], (help_,) if help_ else ())
 
@@ -486,10 +463,10 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
         stored = f"ResourceClaim {name_of(claim)}" if claim else what
         yield _by_kubelet(scene, pod, own, stored, [written, claim])
     elif any(each in configured for each in found) and _OF_PARAMETERS.search(words):
-        hints = [*dict.fromkeys(each for rule in _PARAMETERS for each in scene.rule(rule, claim or {}))]
-        hint = f" ({brief(hints[0], 120)})" if hints else ""
-        of_class = [each for each in configs if text(each, "source") == "FromClass"]
-        stated = f"the opaque parameters of {what}" + (" or its class" if of_class else "")
+        rules = ("wrong-parameters", "driver-gate")
+        hint = next((f" ({brief(each, 120)})" for rule in rules for each in scene.rule(rule, claim or {})), "")
+        of_class = any(text(each, "source") == "FromClass" for each in configs)
+        stated = f"the opaque parameters of {what}{' or its class' * of_class}"
         yield Cause(
             f"{who} refuses {stated}: {brief(words, 160)}{hint}",
             about,
@@ -500,16 +477,13 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
         yield Cause(f"{who} cannot prepare the devices of {what}: {brief(words)}", about, tuple(helps))
 
 
-_PARAMETERS: Final = ("wrong-parameters", "driver-gate")
-
-
 def _by_kubelet(scene: Scene, pod: JSONObject, said: re.Match[str], what: str, about: About) -> Cause:
     """Say why kubelet does not ask the drivers to prepare a claim."""
     node = Ref("Node", text(pod, "spec", "nodeName"))
     who, around = f"kubelet on {node.name}", [about, node]
     if said["unread"]:
         found = f"{who} cannot read {what}: {brief(said['unread'])}"
-        if _UNSERVED not in said["unread"]:
+        if "the server could not find the requested resource" not in said["unread"]:
             return Cause(found, around, words=said.string)
         version = text(scene.inventory.find("Node", node.name), "status", "nodeInfo", "kubeletVersion")
         return Cause(
@@ -519,15 +493,11 @@ def _by_kubelet(scene: Scene, pod: JSONObject, said: re.Match[str], what: str, a
             ("serve that version (--runtime-config), or bring kubelet and the API server to the same release",),
         )
     if said["unreserved"]:
-        return Cause(
-            f"{who} has not found it in status.reservedFor of {what}: kubelet does not start it before", around
-        )
+        found = f"{who} has not found it in status.reservedFor of {what}: kubelet does not start it before"
+        return Cause(found, around)
     if said["earlier"]:
-        return Cause(
-            f"{who} still holds the devices of an earlier {what}, whose pod was deleted by force",
-            around,
-            (f"wait until they are released; if they are not, {_SEE_LOG}",),
-        )
+        found = f"{who} still holds the devices of an earlier {what}, whose pod was deleted by force"
+        return Cause(found, around, (f"wait until they are released; if they are not, {_SEE_LOG}",))
     return Cause(f"{who} cannot prepare {what}: {brief(said.string)}", around, words=said.string)
 
 
@@ -545,9 +515,8 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             what = "is not evicted, as its device is for an extended resource (kubernetes#141290), in spite of"
         yield cause._replace(text=f"{what} {cause.text}")
     troubled = list(containers.failed(pod))
-    for status in troubled:
-        cause = containers.crashed(scene, pod, status)
-        has = "; the pod has its devices" if _devices_are_there(scene, pod) else ""
+    has = "; the pod has its devices" if _devices_are_there(scene, pod) else ""
+    for cause in (containers.crashed(scene, pod, each) for each in troubled):
         yield cause._replace(text=f"{cause.text}{has}")
     yield from (each for each in containers.waiting(scene, pod) if not troubled)
     for status in containers.unready(pod):
@@ -607,15 +576,11 @@ def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 def _lost(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say which claims a running pod has lost."""
-    for use in uses(scene, pod):
-        if use.consumer.has(use.claim):
-            continue
-        lost = "is not reserved for it any more" if allocation_of(use.claim) else "is not allocated any more"
-        yield Cause(
-            f"runs, but claim {name_of(use.claim)} {lost}: other pods may get its devices",
-            [use.claim, *scene.claim_sources(pod).values()],
-            ("create the pod again, and find out who has changed the status of the claim",),
-        )
+    help_ = "create the pod again, and find out who has changed the status of the claim"
+    for claim in (each.claim for each in uses(scene, pod) if not each.consumer.has(each.claim)):
+        lost = "is not reserved for it any more" if allocation_of(claim) else "is not allocated any more"
+        said = f"runs, but claim {name_of(claim)} {lost}: other pods may get its devices"
+        yield Cause(said, [claim, *scene.claim_sources(pod).values()], (help_,))
 
 
 def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
@@ -629,13 +594,11 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     named = False
     for result in {(name_of(each.claim), str(each)): each for each in results(scene, pod)}.values():
         claim, device, place = result.claim, result.device, device_of(result.content)
-        ends = tuple(f"{mark}{device}" for mark in "-/=_")
-        by_kubelet = next((said for id_, said in reported.items() if id_.endswith(ends)), None)
+        by_kubelet = next((said for id_, said in reported.items() if result.is_identified(id_)), None)
         bad = next((said for each, said in bad_conditions(claim) if said and each == place), "")  # of some share of it
         if by_kubelet is None and not bad:
             continue
-        named = True
-        words = by_kubelet or bad
+        named, words = True, by_kubelet or bad
         more = next((f"; {each.text}" for each in tainted if Ref("Device", device) in each.about), "")
         said = f"device {result} of claim {name_of(claim)} is unhealthy"
         yield Cause(
@@ -650,8 +613,6 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 def _healthy(scene: Scene, pod: JSONObject) -> Cause:
     """Say that a pod runs as it should, and with which devices."""
-    devices = [*map(str, results(scene, pod))]
-    with_ = f" with {listed(devices)}" if devices else ""
-    where = text(pod, "spec", "nodeName")
-    said = f"runs on {where}{with_}; nothing is wrong with it as far as its objects tell"
-    return Cause(said, [pod], is_well=True)
+    devices = listed(map(str, results(scene, pod)))
+    where = f"{text(pod, 'spec', 'nodeName')}{devices and f' with {devices}'}"
+    return Cause(f"runs on {where}; nothing is wrong with it as far as its objects tell", [pod], is_well=True)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, text, texts
 from webhook.problem import Steps, value_at
+from webhook.spelling import nearest
 from webhook.workloads.locations import (
     LOCATIONS,
     OF_JOBS,
@@ -188,16 +189,30 @@ def _read(obj: JSONObject, path: str, steps: Steps) -> Any:
 def _guessed(obj: JSONObject) -> Iterator[ManifestIn]:
     """Find what looks like pods with claims, or like their claims alone, in objects of kinds that are not known."""
     holders = [(steps, value) for steps, value in every_object(obj) if isinstance(value.get("resourceClaims"), list)]
+    holders = holders or [(steps, value) for steps, value in every_object(obj) if _lacks_claims(steps, value)]
     is_only = len(holders) == 1  # else it is unclear whose claims other parts use
     uses = [steps for steps, value in every_object(obj) if items(value, "resources", "claims")] if is_only else []
     for steps, value in holders:
-        # A pod's claims are named objects, some with a claim or template, and nothing else.
-        claims = value["resourceClaims"]
-        known = (isinstance(each, dict) and each.keys() <= {"name", *_SOURCES} for each in claims)
-        is_like_a_pod = "containers" in value or (all(known) and not all(_SOURCES.isdisjoint(each) for each in claims))
+        is_like_a_pod = "containers" in value or _are_claims(value["resourceClaims"])
         beside = [each for each in uses if each[: len(steps)] != steps]
         if is_like_a_pod and (found := _guess(obj, steps, value, beside)):
             yield found._replace(unsure=_UNKNOWN)
+
+
+def _are_claims(claims: list[Any]) -> bool:
+    """Tell whether a list may be a pod's claims: named objects, some with a claim or template, and nothing else."""
+    if not all(isinstance(each, dict) for each in claims):
+        return False
+    stated = [(name, each[name]) for each in claims for name in each if name != "name"]
+    if any(isinstance(value, dict) and name != "source" for name, value in stated):
+        return False
+    return bool(stated) and all(nearest(each, _SOURCES) for each in {name for name, _ in stated})
+
+
+def _lacks_claims(steps: Steps, value: JSONObject) -> bool:
+    """Tell whether what looks like the spec of a pod template has containers with claims, and none itself."""
+    uses = any(items(each, "resources", "claims") for each in items(value, "containers"))
+    return uses and len(steps) > 1 and str(steps[-1]).lower().endswith("spec")
 
 
 def _guess(obj: JSONObject, steps: Steps, value: JSONObject, beside: list[Steps]) -> ManifestIn | None:

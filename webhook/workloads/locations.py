@@ -258,7 +258,7 @@ class ManifestIn(NamedTuple):
     def place(self, path: Iterable[str | int]) -> Path:
         """Return the path in the object of a path in the manifest."""
         whole = self._whole(path)
-        return Path(whole[: self._length(whole)])
+        return Path(whole[: self._start(whole)] or whole)
 
     def _whole(self, path: Iterable[str | int]) -> Steps:
         """Return the path of a place, as if texts had parts."""
@@ -268,21 +268,26 @@ class ManifestIn(NamedTuple):
                 return (*there, *steps[end:])
         return [*self.places.values()][-1]
 
-    def _length(self, whole: Steps) -> int:
-        """Return how long a path is that ends at a text."""
+    def _start(self, whole: Steps) -> int:
+        """Return how long the path of the text is that a place is in; 0 if it is in none."""
         ends = range(len(whole) + 1) if self.texts else ()
-        return next((end for end in ends if whole[:end] in self.texts), len(whole))
+        return next((end for end in ends if whole[:end] in self.texts), 0)
+
+    def _written(self, path: Iterable[str | int]) -> Path:
+        """Return a path as the manifest has it that is written there: the object, or the one in a text."""
+        whole = self._whole(path)
+        return Path(whole[self._start(whole) :])
 
     def seen(self, problem: Problem) -> Problem:
         """Return a problem of the manifest as one of the object."""
         path, level = self.place(problem.path), problem.level if self.is_known else WARNING
         spelled = None if problem.spelled is None else self.place(problem.spelled)
-        home = [*self.places.values()][-1]
-        if (length := self._length(home)) < len(home) or home in self.texts:  # fixes are not made in a text
-            written = Path(self._whole(problem.path)[length:])
-            message, spelled = problem.message.replace(f'"{problem.path}"', f'"{written}"'), Path((*path, *written))
-            return problem._replace(level=level, path=path, spelled=spelled, message=message, fix=None)
-        message = problem.message.replace(f'"{problem.path}"', f'"{path}"')
+        if self._start(self._whole(problem.path)):  # fixes are not made in a text
+            from webhook.hints.fields import hinted  # few manifests are in texts
+
+            problem = (hinted(problem, self.manifest) if problem.lacks_advice else problem)._replace(fix=None)
+            spelled = Path(self._whole(problem.path))
+        message = problem.message.replace(f'"{problem.path}"', f'"{self._written(problem.path)}"')
         hint = self._advice(problem.hint)
         return problem._replace(level=level, path=path, spelled=spelled, message=message, hint=hint)
 
@@ -291,7 +296,7 @@ class ManifestIn(NamedTuple):
 
         def placed(match: re.Match[str]) -> str:
             steps = (int(index) if index else name for index, name in _STEPS.findall(match[1]))
-            return f'"{self.place(steps)}"'
+            return f'"{self._written(steps)}"'
 
         found = _QUOTED.sub(placed, hint)
         return hint if found == hint else found  # which may be more than a text

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from functools import partial
 from typing import Any, Final
 
-from webhook.api.versions import GROUP
+from webhook.api.versions import GROUP, VERSIONS
 from webhook.documents import Document, parse
-from webhook.objects import JSONObject, items, texts
+from webhook.objects import JSONObject, items, mapping, text, texts
+from webhook.patch import steps_of
 from webhook.problem import Steps
 from webhook.workloads.locations import ManifestIn, every_object, is_held
 
 HOLDERS: Final = ("ConfigMap", "Secret")
 """The kinds of Kubernetes' own that hold texts for others."""
 _NOT_READ: Final = frozenset({"annotations", "env", "status"})
+_DEEPEST: Final = 64
+"""How deep values of a JSON Patch stand at most; fields of Kubernetes are higher up."""
 _PATCH: Final = "patch"
 """The field with a part of a manifest, in kustomizations and those of Flux."""
 _MARKS: Final = ("claims", "Claims", "deviceClass", f"{GROUP}/")
@@ -27,12 +31,30 @@ def with_texts(obj: JSONObject, find: Callable[[JSONObject], Iterator[ManifestIn
     return (each._replace(texts=each.texts | texts) for each in found) if texts else found
 
 
-def patches_in(obj: JSONObject) -> Iterator[ManifestIn]:
-    """Find the strategic merge patches of an object, of which only what cannot be decoded is wrong."""
+def patches_in(obj: JSONObject) -> Iterator[Sequence[ManifestIn]]:
+    """Find the patches of an object, of which only what cannot be decoded is wrong.
+
+    Yields:
+        A strategic merge patch, or a value of a JSON Patch, in each version that its target may have.
+    """
     for steps, part in every_object(obj):
-        at, value = (*steps, _PATCH), part.get(_PATCH)
-        if isinstance(value, str) and _may_be_read(value) and is_held(patch := _read(value)):
-            yield ManifestIn(patch, {(): at}, is_known=False, texts=frozenset({at}))
+        at, value, target = (*steps, _PATCH), part.get(_PATCH), mapping(part, "target")
+        read: Any = _read(value) if isinstance(value, str) and (_is_whole if target else _may_be_read)(value) else None
+        for versions in [(read,)] if is_held(read) else map(partial(_patched, target), items(read)):
+            if found := [ManifestIn(each, {(): at}, is_known=False, texts=frozenset({at})) for each in versions]:
+                yield found
+
+
+def _patched(target: JSONObject, operation: JSONObject) -> Iterator[JSONObject]:
+    """Yield the part of a manifest that an operation is about, in each version that its target may have."""
+    value, kind = operation.get("value"), text(target, "kind")
+    for step in reversed(steps_of(text(operation, "path"))[:_DEEPEST]):
+        value = [value] if step == "-" or step.isdecimal() else {step: value}
+    for name, version in VERSIONS.items():
+        group, _, stated = name.rpartition("/")
+        is_meant = text(target, "group") in {"", group} and text(target, "version") in {"", stated}
+        if is_meant and kind in version.kinds and isinstance(value, dict):
+            yield {**value, "apiVersion": name, "kind": kind}
 
 
 def mapped_classes(obj: JSONObject) -> Iterator[str]:
@@ -65,13 +87,17 @@ def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:
 
 
 def _may_be_read(value: str) -> bool:
-    """Tell whether a text may be about claims, and is whole; values of aliases may be huge."""
-    is_huge = "&" in value and "*" in value
-    return ":" in value and any(each in value for each in _MARKS) and "{{" not in value and not is_huge
+    """Tell whether a text may be about claims, and is whole."""
+    return any(each in value for each in _MARKS) and _is_whole(value)
+
+
+def _is_whole(value: str) -> bool:
+    """Tell whether a text may be YAML, and nothing fills it in; values of aliases may be huge."""
+    return ":" in value and "{{" not in value and not ("&" in value and "*" in value)
 
 
 def _read(value: str) -> Any:
-    """Return the object in a text, or the list of several; None if it is something else."""
+    """Return the object or list in a text, or the list of several; None if it is something else."""
     pieces = list(parse(value))
-    found = [each.data for each in pieces if isinstance(each, Document) and isinstance(each.data, dict)]
+    found = [each.data for each in pieces if isinstance(each, Document) and isinstance(each.data, dict | list)]
     return None if not found or len(found) < len(pieces) else found[0] if len(found) == 1 else found

@@ -65,13 +65,14 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
         patched = (stated[2], stated[0] if "podSpecPatch" in template else stated[1])
         for holder, steps in patched:
             if changes := shared[id(holder)] if id(holder) in shared else _claims_of_patch(holder):
-                pod = merge(pod, changes)
-                origins += [(*steps, "podSpecPatch")] * (len(pod["resourceClaims"]) - len(origins))
+                pod, patch = merge(pod, changes), (*steps, "podSpecPatch")
+                stated_at = {text(each, "name"): (*patch, *there) for there, each in placed(changes, "resourceClaims")}
+                added = pod["resourceClaims"][len(origins) :]
+                origins += [stated_at.get(text(each, "name"), patch) for each in added]
         pod["containers"] = pod["containers"][: len(containers)]  # the others are Argo's own
         if not _is_open(pod, (text(holder, "podSpecPatch") for holder, _ in patched)):
             places |= {(*_CLAIMS, place): steps for place, steps in enumerate(origins)} | {(): here}
-            texts = frozenset((*steps, "podSpecPatch") for _, steps in patched)
-            yield ManifestIn(manifest(obj, {"spec": pod}), places, unsure=_STEPS, texts=texts)
+            yield ManifestIn(manifest(obj, {"spec": pod}), places, unsure=_STEPS)
 
 
 def _applied(obj: JSONObject) -> Iterator[ManifestIn]:
@@ -143,15 +144,16 @@ def _created(obj: JSONObject) -> Iterator[ManifestIn]:
         if at[-3:-1] == ("claimCreationSpec", "devices"):
             request, expressions = ("spec", "spec", "devices", "requests", 0), _items(each, "celExpressions")
             selectors = (*request, "exactly", "selectors")
-            texts: dict[Steps, Steps] = {
-                (*selectors, place): (*at, "celExpressions", place) for place in range(len(expressions))
+            places: dict[Steps, Steps] = {
+                (*selectors, place, "cel", "expression"): (*at, "celExpressions", place)
+                for place in range(len(expressions))
             }
             exactly: JSONObject = {"deviceClassName": "gpu.nvidia.com"}  # by default
             exactly |= {name: each[name] for name in ("deviceClassName", "count") if name in each}
             exactly["selectors"] = [{"cel": {"expression": expression}} for expression in expressions]
             spec = {"devices": {"requests": [{"name": each.get("name"), "exactly": exactly}]}}
-            places = {**texts, (*request, "exactly"): at, request: at, (): at}
-            yield ManifestIn(_template(obj, "created", {"spec": spec}), places, texts=frozenset(texts.values()))
+            places |= {(*request, "exactly"): at, request: at, (): at}
+            yield ManifestIn(_template(obj, "created", {"spec": spec}), places)
 
 
 def _whole(value: Any, *path: str) -> int:
@@ -260,8 +262,13 @@ def claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
 
 def _claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
     for steps, each in every_object({name: each for name, each in obj.items() if name != "status"}):
-        if steps and is_held(each) and group_of(each) == GROUP:
+        if not steps or group_of(each) != GROUP:
+            continue
+        if is_held(each):
             yield ManifestIn(released(obj, each), {(): steps}, is_known=False)
+        elif "kind" in each and (data := mapping(each, "data")):  # what Kyverno generates
+            made = {**data, "apiVersion": each["apiVersion"], "kind": each["kind"]}
+            yield ManifestIn(made, {(): (*steps, "data")}, is_known=False)
     yield from _created(obj) if group_of(obj) == _NIM else ()
     for steps, each in placed(obj, *_TEMPLATE, "resourceClaimTemplates") if group_of(obj) == "grove.io" else ():
         template = _template(obj, each.get("name"), each.get("templateSpec"))

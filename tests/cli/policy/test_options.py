@@ -173,6 +173,16 @@ class TestValidate:
         (found,) = judged(policies, options=("--old", tmp_path / "pod.yaml"))
         assert found["message"].endswith(": UPDATE of old")
 
+    @each_row(
+        ("path", "value", "changed"), ("/metadata/labels", "{'a': 'b'}", ""), ("/spec/hostPID", "true", "hostPID")
+    )
+    def test_an_update_is_compared_with_the_old_state_as_the_api_server_completes_it(
+        self, judged: Found, tmp_path: Path, path: str, value: str, changed: str
+    ) -> None:
+        policies = mutating("m", f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]")
+        found = judged(policies, NODELESS, options=("--old", tmp_path / "pod.yaml"))
+        assert [each["hint"] for each in found] == [f"changed: {changed}"] * bool(changed)
+
     def test_mutating_policies_change_objects_before_the_rules(self, judged: Found, tmp_path: Path) -> None:
         pod = with_spec(NODELESS, resourceClaims=[*POD["spec"]["resourceClaims"], {}])
         assert judged(mutating("m", "[JSONPatch{op: 'remove', path: '/spec/resourceClaims/1'}]"), pod) == []

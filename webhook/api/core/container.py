@@ -15,7 +15,7 @@ from webhook.api.core.values import Others, Quantity, V1Struct, unjudged
 from webhook.formats import LATEST, tag_of
 from webhook.formats.quantities import Quantity as Amount
 from webhook.formats.quantities import parse_quantity
-from webhook.problem import Key, Path, Problem, Verbatim, forbidden, invalid, malformed, required
+from webhook.problem import WARNING, Key, Path, Problem, Verbatim, forbidden, invalid, malformed, quoted, required
 from webhook.release import Release
 from webhook.schema import Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
 
@@ -148,7 +148,8 @@ def pull_policy(image: str) -> str:
 
 COMPUTE: Final = frozenset({"cpu", "memory"})
 """The resources that have amounts for a whole pod, apart from huge pages."""
-_OF_CONTAINERS: Final = COMPUTE | {"ephemeral-storage"}
+_IN_BYTES: Final = ("memory", "ephemeral-storage")
+_OF_CONTAINERS: Final = COMPUTE.union(_IN_BYTES)
 _COUNTED: Final = frozenset(
     [
         *("pods", "services", "services.loadbalancers", "services.nodeports", "replicationcontrollers"),
@@ -165,6 +166,7 @@ TYPED: Final = range(29, 34)
 _JSON_SINCE: Final = Release(34)
 """From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
 _LIMITS_ALONE: Final = "write limits alone: requests are the same, as such resources are not overcommitted"
+_IN_MILLIONS: Final = "m means thousandths: write Mi or M for millions, as in 400Mi"
 _UNKNOWN: Final = "write a domain, as in example.com/gpu; a claim requests devices of a class: name it in claims"
 
 
@@ -195,6 +197,29 @@ def amounts_of_resources(container: View) -> Iterator[Problem]:
     names = limits.keys() | requests.keys()
     if names.isdisjoint(COMPUTE) and any(name.startswith(HUGE) for name in names):
         yield forbidden(resources.path, "HugePages require cpu or memory")
+
+
+@check(Container, given=["resources"])
+def whole_bytes(container: View) -> Iterator[Problem]:
+    """Memory and storage are counted in whole bytes: `400m` is 0.4 bytes, where `400Mi` or `400M` is meant.
+
+    The API server only warns of it (``pkg/api/pod/warnings.go``); a container with such a memory limit cannot start.
+    """
+    for kind in ("limits", "requests"):
+        amounts = getattr(container.resources, kind)
+        for name in _IN_BYTES:
+            if name in amounts and (amount := in_thousandths(amounts[name])).power < 0:
+                message = f"fractional byte value {quoted(str(amount))} is invalid, must be an integer"
+                written = container.submitted["resources"][kind][name]
+                hint = _IN_MILLIONS if str(written).endswith("m") else _in_bytes(amount)
+                yield Problem(WARNING, "", "Warning", container.resources / kind / Key(name), message, hint)
+
+
+def _in_bytes(amount: Amount) -> str:
+    """Suggest whole bytes near an amount, with the largest suffix that leaves it about the same."""
+    number = amount.value()
+    size, suffix = next(((1 << bits, suffix) for bits, suffix in ((20, "Mi"), (10, "Ki")) if number >> bits), (1, ""))
+    return f"write whole bytes, such as {round(number / size)}{suffix}" if number > 0 else "write whole bytes"
 
 
 def of_resource(name: str, amount: Amount, release: Release) -> Iterator[Problem]:

@@ -16,7 +16,9 @@ from webhook.api.core.values import Time, V1Struct
 from webhook.formats.timestamps import go_timestamp, shown_timestamp
 from webhook.problem import (
     IMMUTABLE_FIELD,
+    NOTE,
     WARNING,
+    Fix,
     Path,
     Problem,
     Verbatim,
@@ -383,6 +385,17 @@ class Object(Struct):
         """Change an update as PrepareForUpdate does, besides keeping unchanged parts."""
         del old, target
         return obj
+
+
+@check(Object, given=["metadata"])
+def namespace_dropped(obj: View) -> Iterator[Problem]:
+    """A cluster-scoped object belongs to no namespace: the API server drops the one that it states.
+
+    Two that state different namespaces, but one name, are the same object. kustomize adds its namespace to all objects.
+    """
+    if obj.metadata.namespace and not obj.type.namespaced:
+        message = "dropped: the object is cluster-scoped, and belongs to no namespace"
+        yield Problem(NOTE, "", "Dropped", obj.metadata / "namespace", message, fix=Fix("remove"))
 
 
 class CountedObject(Object):

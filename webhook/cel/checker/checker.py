@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from webhook.budget import Budget
+from webhook.budget import current, work
 from webhook.cel.errors import (
     MISMATCHED_FIELD,
     MISMATCHED_TYPE,
@@ -31,17 +31,12 @@ _UNKNOWN: Final = types.UNKNOWN_KINDS | {Kind.ERROR}
 
 
 class Checker:
-    """Checks one expression.
+    """Checks one expression; the budget in force pays for work that does not grow with the text alone."""
 
-    Args:
-        budget: Pays for work that does not grow with the text alone, mostly on types.
-    """
-
-    def __init__(self, scope: Scope, issues: Issues, budget: Budget) -> None:
+    def __init__(self, scope: Scope, issues: Issues) -> None:
         self._scope = scope
         self._issues = issues
-        self._budget = budget
-        self._inference = Inference(budget)
+        self._inference = Inference()
         self._locals: dict[str, Type] = {}
         self._open: list[Expression] = []
         self._watched: list[tuple[str, Expression, int]] = []
@@ -217,7 +212,7 @@ class Checker:
         found: list[Overload] = []
         inference = self._inference
         overloads = self._scope.overloads(node.function, len(given), member=node.target is not None)
-        self._budget.spend(1 + len(overloads))
+        work(1 + len(overloads))
         for overload in overloads:
             own = inference.result(overload, given)
             if own is None:
@@ -358,14 +353,10 @@ _COMPOSED: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
 class Inference:
-    """The meanings of the type parameters met so far.
+    """The meanings of the type parameters met so far; each step is paid for: a few nested literals make huge types."""
 
-    Args:
-        budget: Pays for each step: a few nested literals make huge types.
-    """
-
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
+    def __init__(self) -> None:
+        self._spend = current().spend
         self._meanings: dict[str, Type] = {}
         """The meanings of parameters, by name."""
         self._changes: list[tuple[str, Type | None]] = []
@@ -379,7 +370,7 @@ class Inference:
     def fresh(self) -> Type:
         """A type parameter not used before."""
         self._made += 1
-        return _numbered(self._made - 1)
+        return types.parameter(f"_var{self._made - 1}")
 
     def assignable(self, first: Type, second: Type) -> bool:
         """Whether the types agree; if so, the meanings of their parameters are remembered."""
@@ -420,12 +411,12 @@ class Inference:
         """The type with fresh parameters in the place of an overload's own."""
         if not type_.free:
             return type_
-        self._budget.spend(1)
+        self._spend(1)
         if type_.kind is Kind.PARAMETER:
             if type_ not in made:
                 made[type_] = self.fresh()
             return made[type_]
-        return _rebuild(type_, tuple(self.instantiate(each, made) for each in type_.parameters))
+        return Type(type_.kind, type_.name, tuple(self.instantiate(each, made) for each in type_.parameters))
 
     def substitute(self, type_: Type) -> Type:
         """The type with every parameter replaced by its meaning."""
@@ -442,13 +433,14 @@ class Inference:
         known = made.get(type_)
         if known is not None and self._meanings.keys().isdisjoint(known.free):
             return known
-        self._budget.spend(2)
+        self._spend(2)
         if type_.kind is Kind.PARAMETER:
             found = self._meanings.get(type_.name, otherwise) or type_
             if found.free and found is not type_:
                 found = self._substitute(found, made, otherwise)
         else:
-            found = _rebuild(type_, tuple([self._substitute(each, made, otherwise) for each in type_.parameters]))
+            parameters = [self._substitute(each, made, otherwise) for each in type_.parameters]
+            found = Type(type_.kind, type_.name, tuple(parameters))
         made[type_] = found
         return found
 
@@ -474,7 +466,7 @@ class Inference:
         if first.kind is not second.kind or first.name != second.name:
             return False
         if first.kind in _COMPOSED and (first, second) not in self._agreed:
-            self._budget.spend(1)
+            self._spend(1)
             if len(first.parameters) != len(second.parameters) or not all(
                 map(self._agree, first.parameters, second.parameters)
             ):
@@ -504,7 +496,7 @@ class Inference:
     def _is_free_of(self, parameter: Type, type_: Type) -> bool:
         found, pending = set(type_.free), list(type_.free)
         while pending:
-            self._budget.spend(1)
+            self._spend(1)
             name = pending.pop()
             if name == parameter.name:
                 return False
@@ -529,16 +521,7 @@ class Inference:
             return False
         known = self._generality.get((first, second))
         if known is None:
-            self._budget.spend(1)
+            self._spend(1)
             known = all(map(self._says_less, first.parameters, second.parameters))
             self._generality[first, second] = known
         return known
-
-
-def _numbered(number: int) -> Type:
-    return types.parameter(f"_var{number}")
-
-
-def _rebuild(type_: Type, parameters: tuple[Type, ...]) -> Type:
-    """The type with other parameters."""
-    return Type(type_.kind, type_.name, parameters)

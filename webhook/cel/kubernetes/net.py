@@ -61,9 +61,11 @@ def parse_address(text: str) -> Address:
     try:
         for char in text:
             if char == ".":
-                return IPv4Address(_parse_v4(text))
+                _expect_v4(text)
+                return IPv4Address(text)
             if char == ":":
-                return _parse_v6(text)
+                _expect_v6(text)
+                return IPv6Address(text)
             if char == "%":
                 _refuse("missing IPv6 address")
         _refuse("unable to parse IP")
@@ -71,9 +73,8 @@ def parse_address(text: str) -> Address:
         raise ValueError(f"ParseAddr({quoted(text)}): {error}") from None
 
 
-def _parse_v4(text: str) -> int:
-    number = dot = 0
-    fields = text.split(".")
+def _expect_v4(text: str) -> None:
+    dot, fields = 0, text.split(".")
     for index, field in enumerate(fields):
         octet = field[: len(field) - len(field.lstrip("0123456789"))]
         if len(octet) > 1 and octet[0] == "0":
@@ -88,52 +89,48 @@ def _parse_v4(text: str) -> int:
             _refuse("IPv4 field must have at least one digit", text[dot:])
         if not is_last and index == _V4_FIELDS - 1:
             _refuse("IPv4 address too long")
-        number = number << 8 | int(octet)
         dot += 1
     if len(fields) < _V4_FIELDS:
         _refuse("IPv4 address too short")
-    return number
 
 
-def _parse_v6(text: str) -> IPv6Address:
+def _expect_v6(text: str) -> None:
     rest, percent, zone = text.partition("%")
     if percent and not zone:
         _refuse("zone must be a non-empty string")
-    fields, gap = _parse_fields(rest)
-    if len(fields) < _V6_FIELDS:
-        if gap is None:
-            _refuse("address string too short")
-        fields[gap:gap] = [0] * (_V6_FIELDS - len(fields))
-    elif gap is not None:
+    fields, has_gap = _fields(rest)
+    if fields < _V6_FIELDS and not has_gap:
+        _refuse("address string too short")
+    if fields == _V6_FIELDS and has_gap:
         _refuse("the :: must expand to at least one field of zeros")
-    address = IPv6Address(b"".join(field.to_bytes(2) for field in fields))
-    return IPv6Address(f"{address}%{zone}") if zone else address
 
 
-def _parse_fields(rest: str) -> tuple[list[int], int | None]:
-    """The fields, and the index of the field after `::`."""
-    fields: list[int] = []
-    gap = 0 if rest.startswith("::") else None
+def _fields(rest: str) -> tuple[int, bool]:
+    """The number of fields, and whether there is `::` among them."""
+    fields, has_gap = 0, rest.startswith("::")
     rest = rest.removeprefix("::")
     while rest:
-        if len(fields) == _V6_FIELDS:
+        if fields == _V6_FIELDS:
             _refuse("trailing garbage after address", rest)
         size = _hex_digits(rest)
         if rest[size : size + 1] == ".":
-            fields += _embedded_v4(rest, len(fields), gap)
-            break
-        fields.append(int(rest[:size], 16))
-        rest = rest[size:]
+            if not has_gap and fields != _V6_FIELDS - 2:
+                _refuse("embedded IPv4 address must replace the final 2 fields of the address", rest)
+            if fields > _V6_FIELDS - 2:
+                _refuse("too many hex fields to fit an embedded IPv4 at the end of the address", rest)
+            _expect_v4(rest)
+            return fields + 2, has_gap
+        fields, rest = fields + 1, rest[size:]
         if rest == ":":
             _refuse("colon must be followed by more characters", rest)
         if rest and rest[0] != ":":
             _refuse("unexpected character, want colon", rest)
         rest = rest[1:]
         if rest.startswith(":"):
-            if gap is not None:
+            if has_gap:
                 _refuse("multiple :: in address", rest)
-            gap, rest = len(fields), rest[1:]
-    return fields, gap
+            has_gap, rest = True, rest[1:]
+    return fields, has_gap
 
 
 def _hex_digits(rest: str) -> int:
@@ -143,15 +140,6 @@ def _hex_digits(rest: str) -> int:
     if size > _GROUP_DIGITS:
         _refuse("each group must have 4 or less digits", rest)
     return size
-
-
-def _embedded_v4(rest: str, before: int, gap: int | None) -> tuple[int, int]:
-    if gap is None and before != _V6_FIELDS - 2:
-        _refuse("embedded IPv4 address must replace the final 2 fields of the address", rest)
-    if before > _V6_FIELDS - 2:
-        _refuse("too many hex fields to fit an embedded IPv4 at the end of the address", rest)
-    number = _parse_v4(rest)
-    return number >> 16, number & 0xFFFF
 
 
 def zone_of(address: Address) -> str:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, NoReturn
 
-from webhook.budget import Budget
+from webhook.budget import work
 from webhook.cel.errors import (
     EXTRANEOUS,
     MISMATCHED,
@@ -28,6 +28,7 @@ from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.lexer import CONSTANTS, END, RESERVED, Quoting, Tokens, escape, tokenize, value_of
 from webhook.cel.syntax.macros import Macro, MacroError
+from webhook.records import NamedTuple
 
 # -- The grammar: tokens by what they can begin, follow or end
 
@@ -285,63 +286,50 @@ Places = dict[Expression, tuple[int, int]]
 """Where operands begin and end, without the parentheses around them."""
 
 
-def parse(
-    issues: Issues,
-    macros: Mapping[tuple[str, int, bool], Macro],
-    budget: Budget,
-    *,
-    optional_syntax: bool,
-    quoting: Quoting,
-    places: Places | None = None,
-) -> Expression:
+class Syntax(NamedTuple):
+    """What is left open by the grammar.
+
+    Args:
+        optionals: Whether `a.?b`, `a[?b]`, `[?a]` and `{?k: v}` are allowed.
+        places: Takes the places of operands, if they are asked for.
+    """
+
+    macros: Mapping[tuple[str, int, bool], Macro]
+    optionals: bool
+    quoting: Quoting
+    places: Places | None = None
+
+
+def parse(issues: Issues, syntax: Syntax) -> Expression:
     """Parses an expression and expands its macros.
 
     Args:
         issues: Has the expression's text, and takes the errors.
-        budget: Pays for the work, including that of all later steps as far as it grows with the text.
-        optional_syntax: Whether `a.?b`, `a[?b]`, `[?a]` and `{?k: v}` are allowed.
-        places: Takes the places of operands, if they are asked for.
 
     Raises:
         CompileError: The text is not an expression, or exceeds the limits.
-        BudgetExceededError: Parsing is more work than the budget allows.
+        BudgetExceededError: Parsing, and all later steps as far as they grow with the text, is more work than the
+            budget in force allows.
     """
     text = issues.text
     if len(text) > MAX_CODE_POINTS:
         issues.report(NOWHERE, f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_CODE_POINTS}")
         issues.raise_if_any()
-    budget.spend(len(text) // _COST_OF_CHARACTERS)
+    work(len(text) // _COST_OF_CHARACTERS)
     root: Expression = ast.Failed(0)
     with suppress(StopParsingError):
-        tokens = tokenize(text, issues, knows_quotes=quoting is not Quoting.UNKNOWN)
-        budget.spend(len(tokens.kinds) * _COST_OF_TOKEN + (len(text) if issues.found else 0))
-        parser = _Parser(
-            tokens, issues, macros, budget, optional_syntax=optional_syntax, quoting=quoting, places=places
-        )
-        root = parser.start()
+        tokens = tokenize(text, issues, knows_quotes=syntax.quoting is not Quoting.UNKNOWN)
+        work(len(tokens.kinds) * _COST_OF_TOKEN + (len(text) if issues.found else 0))
+        root = _Parser(tokens, issues, syntax).start()
     issues.raise_if_any()
     return root
 
 
 class _Parser(TokenStream):
-    def __init__(
-        self,
-        tokens: Tokens,
-        issues: Issues,
-        macros: Mapping[tuple[str, int, bool], Macro],
-        budget: Budget,
-        *,
-        optional_syntax: bool,
-        quoting: Quoting,
-        places: Places | None,
-    ) -> None:
+    def __init__(self, tokens: Tokens, issues: Issues, syntax: Syntax) -> None:
         super().__init__(tokens, issues)
-        self._places = places
-        self._macros = macros
-        self._budget = budget
-        self._optional_syntax = optional_syntax
-        self._quoting = quoting
-        self._fields = FIELD if quoting is not Quoting.UNKNOWN else frozenset({"IDENTIFIER"})
+        self._macros, self._has_optionals, self._quoting, self._places = syntax
+        self._fields = FIELD if self._quoting is not Quoting.UNKNOWN else frozenset({"IDENTIFIER"})
         self._expression_depth = 0
         self._relation_depth = 0
         self._calculation_depth = 0
@@ -426,7 +414,9 @@ class _Parser(TokenStream):
             else:
                 if own_level == RELATION:
                     self._relation_depth, self._calculation_depth = relations + 2, calculations
-                node = self._pair(node, function, own_level)
+                offset = self.advance()
+                right = self._operation(own_level + 1)
+                node = self._raised(ast.Call(offset, function, [node, right]), node, right)
             self._note(node, start)
             found = OPERATORS.get(self.kind)
         self._relation_depth, self._calculation_depth = relations, calculations
@@ -440,11 +430,6 @@ class _Parser(TokenStream):
             self.advance()
             terms.append(self._operation(level + 1))
         return self._raised(ast.Call(offset, function, terms), *terms, by=0)
-
-    def _pair(self, left: Expression, function: str, level: int) -> Expression:
-        offset = self.advance()
-        right = self._operation(level + 1)
-        return self._raised(ast.Call(offset, function, [left, right]), left, right)
 
     def _operand(self) -> Expression:
         mark = self.kind
@@ -486,7 +471,10 @@ class _Parser(TokenStream):
             node = self._within(IN_PARENTHESES)
             self.expect(")")
             return node
-        return self._list(offset) if kind == "[" else self._map(offset)
+        if kind == "[":
+            return self._list(offset)
+        entries = ast.MapExpression(offset, self._keyed(OPERAND, partial(self._within, COLON)))
+        return self._raised(entries, *entries.children(), by=0)
 
     def _opens(self, expected: frozenset[str], stop: frozenset[str] = AFTER_PRIMARY) -> bool:
         """Whether the next token fits a construct that has just begun; if not, the construct has ended."""
@@ -557,7 +545,7 @@ class _Parser(TokenStream):
         if self.kind != "?":
             return False
         offset = self.advance()
-        if not self._optional_syntax:
+        if not self._has_optionals:
             self._report(offset, "unsupported syntax '?'")
         return True
 
@@ -573,10 +561,6 @@ class _Parser(TokenStream):
 
         self._inside("]", OPERAND, read)
         return self._raised(ast.ListExpression(offset, elements, frozenset(optional)), *elements, by=0)
-
-    def _map(self, offset: int) -> Expression:
-        node = ast.MapExpression(offset, self._keyed(OPERAND, partial(self._within, COLON)))
-        return self._raised(node, *node.children(), by=0)
 
     def _keyed(self, starts: frozenset[str], read_key: Callable[[], Expression | str | None]) -> list[ast.Entry]:
         """The entries of a map or struct; the construct of a key that is None has ended."""
@@ -659,7 +643,7 @@ class _Parser(TokenStream):
         index = self._within(IN_INDEX)
         if not self.expect("]", AFTER_MEMBER):
             raise MemberEndedError(ast.Failed(offset))
-        if optional and not self._optional_syntax:
+        if optional and not self._has_optionals:
             return self._report(offset, "unsupported syntax '[?'")
         return self._raised(ast.Call(offset, "_[?_]" if optional else "_[_]", [operand, index]), operand, index)
 
@@ -688,7 +672,7 @@ class _Parser(TokenStream):
             return ast.Failed(at) if self._quoting is Quoting.UNKNOWN else self._report(at, "unsupported ident kind")
         if not optional:
             return self._raised(ast.Select(dot, operand, field), operand)
-        if not self._optional_syntax:
+        if not self._has_optionals:
             return self._report(dot, "unsupported syntax '.?'")
         return self._raised(ast.Call(dot, "_?._", [operand, ast.Literal(at, field)]), operand)
 
@@ -709,7 +693,7 @@ class _Parser(TokenStream):
         member = target is not None
         macro = self._macros.get((name, len(arguments), member))
         if macro is not None:
-            self._budget.spend(_COST_OF_MACRO)
+            work(_COST_OF_MACRO)
             try:
                 expanded = macro.expand(at, arguments if target is None else (target, *arguments))
             except MacroError as error:

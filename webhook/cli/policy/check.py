@@ -76,7 +76,7 @@ def run(arguments: Namespace) -> int:
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()
     explained = {(id(each.given), each.problem.path) for each in result.findings if each.problem.level != NOTE}
-    trial = try_policies(result.policies, minor, explained)
+    trial = try_policies(result.policies, explained)
     findings = (*result.findings, *trial.findings)
     report.findings += placed((each for each in findings if each.problem.rule not in unsure), minor)
     report.sort(report.findings)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from werkzeug.datastructures import MultiDict
 
     from webhook.simulation.answers import Overlay
-    from webhook.simulation.suggestions import Made
+    from webhook.simulation.changes import Made
 
 _COPIES_MAX: Final = 100
 """The most nodes that are added."""

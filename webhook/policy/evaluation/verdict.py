@@ -123,7 +123,7 @@ class Verdict(NamedTuple):
         audit_annotations: Annotations for the audit log.
         decisions: The decisions of the policies, one by one.
         object: The object as policies changed it.
-        judged: The same, with its spec completed, as the API server judges it; None if policies saw no manifest.
+        judged: The request as the API server's rules judge it; None if policies saw no manifest.
         notes: Facts that cannot be known without a cluster, and the assumptions made instead.
         cost: The cost of all their expressions, in the API server's units.
         is_of_plugin: Whether another admission plugin refuses the request.
@@ -138,7 +138,7 @@ class Verdict(NamedTuple):
     audit_annotations: Mapping[str, str] = MappingProxyType({})
     decisions: tuple[PolicyDecision, ...] = ()
     object: Any = None
-    judged: Any = None
+    judged: Request | None = None
     notes: tuple[str, ...] = ()
     cost: int = 0
     is_of_plugin: bool = False

@@ -73,6 +73,10 @@ class Known(NamedTuple):
     namespaced: bool
     versions: Mapping[str, tuple[Release, Release]]
 
+    def at(self, version: str) -> GroupVersionKind:
+        """Return the kind in one of its versions."""
+        return GroupVersionKind(self.group, version, self.kind)
+
 
 ALWAYS: Final = (Release(0), NEWEST)
 
@@ -124,13 +128,16 @@ A version has the first and the last release that serve it, if not all do; some 
 ``webhook/api/versions.py``.
 """
 
-SUBRESOURCES: Final = (
-    *("approval", "attach", "binding", "ephemeralcontainers", "eviction", "exec", "finalize", "log", "portforward"),
-    *("proxy", "resize", "scale", "status", "token"),
-)
-"""The subresources of Kubernetes' own resources."""
 CONNECTED: Final = ("attach", "exec", "portforward", "proxy")
 """The subresources whose requests are connections (operation CONNECT)."""
+SUBRESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
+    "": ("CREATE", "DELETE", "UPDATE"),
+    **dict.fromkeys(CONNECTED, ("CONNECT",)),
+    **dict.fromkeys(("binding", "eviction", "token"), ("CREATE",)),
+    **dict.fromkeys(("approval", "ephemeralcontainers", "finalize", "resize", "scale", "status"), ("UPDATE",)),
+    "log": (),
+}
+"""The subresources of Kubernetes' own resources, and a whole resource, with the operations of requests to them."""
 OF_OBJECT: Final = frozenset({"approval", "ephemeralcontainers", "finalize", "resize", "status"})
 """The subresources whose requests hold the object itself; those of others hold another kind, such as a Scale."""
 _SENT_TO: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
@@ -228,14 +235,13 @@ class Kinds:
     def beside(self, objects: Iterable[object]) -> Kinds:
         """Return the same kinds, and those that further objects define; earlier definitions take precedence."""
         definitions = list(filter(is_definition, objects))
-        return self._with(self.release, definitions) if definitions else self
+        if not definitions:
+            return self
+        return Kinds(self.release, definitions, self._known, self._defined, self.runtime_config)
 
     def at(self, release: Release) -> Kinds:
         """Return the same kinds, as of another release."""
-        return self._with(release)
-
-    def _with(self, release: Release, definitions: Iterable[object] = ()) -> Kinds:
-        return Kinds(release, definitions, self._known, self._defined, self.runtime_config)
+        return Kinds(release, (), self._known, self._defined, self.runtime_config)
 
     def find(self, kind: GroupVersionKind) -> Known | None:
         """Return a kind that is known and served in this version; otherwise None."""
@@ -321,7 +327,7 @@ class Kinds:
         """Return all versions of a kind, each with the first and the last release that serve it; none if unknown."""
         return known.versions if (known := self._of(kind)) else {}
 
-    def versions(self, kind: GroupVersionKind) -> list[str]:
+    def versions(self, kind: GroupVersionKind | Known) -> list[str]:
         """List the versions in which the release serves a kind, the preferred one first."""
         return self._served(known) if (known := self._of(kind)) else []
 
@@ -344,17 +350,15 @@ class Kinds:
                 found[resource] = tuple(each for each in stored if each != resource)
         return found
 
-    def _of(self, kind: GroupVersionKind) -> Known | None:
+    def _of(self, kind: GroupVersionKind | Known) -> Known | None:
         return self._known.get((kind.group, kind.kind))
 
     def _on(self, known: Known) -> list[str]:
-        served = ((each, GroupVersionKind(known.group, each, known.kind).api_version) for each in self._served(known))
-        stated, is_custom = self.runtime_config, (known.group, known.kind) in self._defined
-        return [
-            each
-            for each, name in served
-            if is_custom or is_served(name, known.resource, release=self.release, stated=stated)
-        ]
+        served, stated = self._served(known), self.runtime_config
+        if (known.group, known.kind) in self._defined:
+            return served
+        names = ((each, known.at(each).api_version) for each in served)
+        return [each for each, name in names if is_served(name, known.resource, release=self.release, stated=stated)]
 
     def _served(self, known: Known) -> list[str]:
         return [name for name, (since, until) in known.versions.items() if since <= self.release <= until]

@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook import formats
 from webhook.api.core.catalogue import of_policies
-from webhook.problem import Problem, duplicate, invalid, not_supported, required
+from webhook.problem import Problem, duplicate, invalid, malformed, not_supported, required
 from webhook.schema import View, check
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
@@ -27,8 +27,7 @@ def resource_names(rule: View) -> Iterator[Problem]:
     seen = set()
     for index, name in enumerate(rule.resourceNames):
         path = rule / "resourceNames" / index
-        for detail in formats.path_segment(name or ""):
-            yield invalid(path, name or "", detail)
+        yield from malformed(path, name or "", formats.path_segment(name or ""))
         if name in seen:
             yield duplicate(path, name or "")
         seen.add(name)

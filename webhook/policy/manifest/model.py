@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
@@ -267,7 +267,7 @@ class Binding:
     given: Given
     match: MatchResources | None = None
     param_ref: ParamRef | None = None
-    actions: tuple[str, ...] = field(default=())
+    actions: tuple[str, ...] = ()
 
 
 def policy_of(given: Given, release: Release, strongest: str = DENY) -> Policy:

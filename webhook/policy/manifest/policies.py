@@ -33,7 +33,7 @@ from webhook.policy.manifest.expressions import (
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, PATCHES, VALIDATING
-from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_supported, required, too_many
+from webhook.problem import Path, Problem, duplicate, forbidden, invalid, malformed, not_supported, required, too_many
 from webhook.release import Release
 from webhook.schema import CREATE, IN_PLACE, CompiledStruct, Target, View, check, compile_struct
 from webhook.schema.decoding import apart
@@ -104,8 +104,7 @@ def match_conditions(spec: View, compiler: Compiler) -> Iterator[Problem]:
         if not condition.name:
             yield required(condition / "name")
             continue
-        for detail in formats.label_key(condition.name, spec.release):
-            yield invalid(condition / "name", condition.name, detail)
+        yield from malformed(condition / "name", condition.name, formats.label_key(condition.name, spec.release))
         if condition.name in seen:
             yield duplicate(condition / "name", condition.name)
         seen.add(condition.name)
@@ -183,8 +182,7 @@ def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iter
     path = annotation / "key"
     if policy:
         name = f"{policy}/{annotation.key}"
-        for detail in formats.label_key(name, annotation.release):
-            yield invalid(path, name, detail)
+        yield from malformed(path, name, formats.label_key(name, annotation.release))
     else:
         yield invalid(path, annotation.key, "requires metadata.name be non-empty")
     path, stated = annotation / "valueExpression", annotation.valueExpression
@@ -262,7 +260,7 @@ def webhook_fields(hook: View) -> Iterator[Problem]:
         yield invalid(hook / "name", name, "should be a domain with at least three segments separated by dots")
     if hook.sideEffects is None:
         yield required(hook / "sideEffects", "must specify one of None, NoneOnDryRun")
-    yield from _address(hook.clientConfig, hook / "clientConfig")
+    yield from _address(hook.clientConfig)
     yield from match_conditions(hook, Compiler(hook.release, params=False, composed=False))
     if not versions:
         yield required(hook / "admissionReviewVersions", f"must specify one of {', '.join(_REVIEWS)}")
@@ -275,23 +273,19 @@ def webhook_fields(hook: View) -> Iterator[Problem]:
         yield invalid(hook / "admissionReviewVersions", versions, detail)
 
 
-def _address(client: View, path: Path) -> Iterator[Problem]:
+def _address(client: View) -> Iterator[Problem]:
     """Judge the address of a webhook (apiserver ``pkg/util/webhook/validation.go``)."""
-    has_service = "service" in client
-    if (client.url is None) != has_service:
-        yield required(path, "exactly one of url or service is required")
-    elif has_service:
-        yield from _service(client.service)
+    if (client.url is None) != ("service" in client):
+        yield required(client.path, "exactly one of url or service is required")
+    elif client.url is not None:
+        yield from _url(client.url, client / "url")
     else:
-        yield from _url(client.url, path / "url")
-
-
-def _service(service: View) -> Iterator[Problem]:
-    for missing, told in (("namespace", "name"), ("name", "namespace")):  # the API server confuses them
-        if not getattr(service, missing):
-            problem = required(service / told, f"service {told} is required")
-            hint = f"the {missing} is missing: the API server confuses the two"
-            yield problem._replace(path=service / missing, spelled=problem.path, hint=hint)
+        service = client.service
+        for missing, told in (("namespace", "name"), ("name", "namespace")):  # the API server confuses them
+            if not getattr(service, missing):
+                hint = f"the {missing} is missing: the API server confuses the two"
+                problem = required(service / missing, f"service {told} is required")
+                yield problem._replace(spelled=service / told, hint=hint)
 
 
 def _url(stated: str, path: Path) -> Iterator[Problem]:
@@ -339,8 +333,7 @@ def name_or_selector(ref: View) -> Iterator[Problem]:
     selector = bool(ref.selector)
     exclusive = "name and selector are mutually exclusive"
     if ref.name:
-        for detail in formats.path_segment(ref.name):
-            yield invalid(ref / "name", ref.name, detail)
+        yield from malformed(ref / "name", ref.name, formats.path_segment(ref.name))
         if selector:
             yield forbidden(ref / "name", exclusive)
             yield forbidden(ref / "selector", exclusive)

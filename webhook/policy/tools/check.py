@@ -30,7 +30,7 @@ from webhook.cel.syntax.ast import (
     step_of,
     within,
 )
-from webhook.cel.types.values import UInt
+from webhook.cel.types.values import type_of
 from webhook.formats import near_semver, semver
 from webhook.formats.quantities import decode_quantity, near_quantity, quantity
 from webhook.grouping import by_key
@@ -43,7 +43,15 @@ from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import RULES, load, named_versions
 from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
-from webhook.policy.manifest.model import MUTATING, Given, Policy, ResourceRule, StatedExpression, policy_of
+from webhook.policy.manifest.model import (
+    MUTATING,
+    Given,
+    MatchResources,
+    Policy,
+    ResourceRule,
+    StatedExpression,
+    policy_of,
+)
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
 from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, quoted, value_at
 from webhook.records import NamedTuple
@@ -109,7 +117,7 @@ def comparison_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] 
             if None not in values and constant.value not in values:
                 known = sorted(each for each in values if each is not None)
                 only = ", ".join(some_of([*map(quoted, known)], _LISTED, "and {} more"))
-                message = f"{field} is never {quoted(constant.value)}: the policy's rules match only {only}"
+                message = f"{field} is never {quoted(constant.value)}: the rules match only {only}"
                 hint = did_you_mean(constant.value, known, quotes='"')
                 problem = warning("impossible-value", stated.path, message, hint, stated.start + constant.offset)
                 # Generated policies ask for the operation, whatever their rules match.
@@ -130,7 +138,7 @@ def _matched(rule: ResourceRule, kinds: Kinds) -> Iterator[Mapping[str, str | No
     for group, (name, subresource) in product(rule.groups, rule.resources):
         subresources = [_stated(subresource)]
         if subresource == _ALL and kinds.has_group(group):
-            subresources = ["", *SUBRESOURCES]
+            subresources = [*SUBRESOURCES]
         kinds_known = kinds.of_group(group) if name != _ALL or kinds.has_group(group) else []
         for known in [each for each in kinds_known if name in {_ALL, each.resource}] or (None,):
             resource = known.resource if known else _stated(name)
@@ -164,8 +172,12 @@ def _compared(call: Call, aliases: Mapping[str, str]) -> Iterator[tuple[str, Lit
     """Yield the fields that a call compares with texts, and these texts."""
     for side, constants in compared(call):
         if (field := _resolved(_field(side), aliases)) in _PARTS or field == _USER:
-            texts = (each for each in constants if isinstance(each, Literal))
-            yield from ((field, each) for each in texts if isinstance(each.value, str) and each.value)
+            yield from ((field, each) for each in constants if isinstance(each, Literal) and _text(each))
+
+
+def _text(node: Expression) -> str | None:
+    """Return the text that a literal holds; None for other expressions."""
+    return node.value if isinstance(node, Literal) and isinstance(node.value, str) else None
 
 
 def _field(node: Expression) -> str:
@@ -193,7 +205,6 @@ def _unwrapped(node: Expression) -> Expression:
 _TAKEN: Final[Mapping[str, tuple[type, ...]]] = {STRING: (str,), INTEGER: (int, float), BOOLEAN: (bool,)}
 """The constants that fields take; whole numbers may be written with a point."""
 _PATHS: Final = frozenset({"path", "from"})
-_NAMES: Final[Mapping[type, str]] = {str: "string", bool: "bool", int: "int", float: "double", UInt: "uint"}
 
 
 class _LiteralFault(NamedTuple):
@@ -242,10 +253,10 @@ def _start(path: Expression) -> tuple[str, int] | None:
     first = path
     while isinstance(first, Call) and first.function == "_+_":
         first = first.arguments[0]
-    if not isinstance(first, Literal) or not isinstance(first.value, str) or not first.value.startswith("/"):
-        return None
-    text: str = first.value if first is path else first.value.rpartition("/")[0]
-    return (text, first.offset) if text else None
+    text = _text(first) or ""
+    if first is not path:
+        text = text.rpartition("/")[0]
+    return (text, first.offset) if text.startswith("/") else None
 
 
 def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_LiteralFault]:
@@ -310,7 +321,7 @@ def _of_field(field: str, value: Any, offset: int, shape: Structure) -> Iterator
     of = shape.field(field)
     if not isinstance(of, Scalar) or of.kind not in _TAKEN or type(value) in _TAKEN[of.kind]:
         return
-    given = _NAMES.get(type(value), "null" if value is None else "bytes")
+    given = "null" if value is None else type_of(value).name
     hint = f"write {quoted(str(value))}" if of.kind == STRING and type(value) is int else ""
     if of.kind == INTEGER and type(value) is str and value.isdecimal():
         hint = f"write {value}, without quotation marks"
@@ -337,12 +348,23 @@ _EXPERIMENTAL: Final = ".x-k8s.io"
 """The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
 
 
+def _of_rules(match: MatchResources, path: Path, kinds: Kinds) -> Iterator[Problem]:
+    """Find what the rules of match criteria at a path name although no request has it."""
+    for field, rules in (("resourceRules", match.rules), ("excludeResourceRules", match.exclude)):
+        for index, rule in enumerate(rules):
+            yield from unknown_resources(rule, path / field / index, kinds)
+            for each in sorted(each for each in rule.names if "*" in each):
+                place, hint = path / field / index / "resourceNames", "match names by .startsWith() in matchConditions"
+                yield warning("pattern-as-text", place, AS_TEXT.format(quoted(each)), hint)
+
+
 def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
-    """Find the resources in a rule that the release does not have.
+    """Find the resources in a rule that the release does not have, and operations that requests to them never have.
 
     Args:
         path: The path of the rule.
     """
+    yield from _unmatched_operations(rule, path / "resources")
     if "*" in rule.groups:
         return
     yield from _unknown_groups(rule, path / "apiGroups", kinds)
@@ -353,7 +375,7 @@ def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[
     groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
     for position, (name, subresource) in enumerate(rule.resources):
         at_name = path / "resources" / position
-        if is_closed and subresource not in {"", "*", *SUBRESOURCES}:
+        if is_closed and subresource not in {"*", *SUBRESOURCES}:
             message = f"subresource {quoted(subresource)} does not exist in {groups}: the rule matches nothing"
             yield warning("unknown-resource", at_name, message, did_you_mean(subresource, SUBRESOURCES, quotes='"'))
         if name == "*":
@@ -378,6 +400,20 @@ def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[
             where = "namespaced" if rule.scope == "Cluster" else "cluster-scoped"
             message = f"{name} are {where}: with scope {rule.scope} the rule matches none of them"
             yield warning("unknown-resource", path / "scope", message, "leave the scope out")
+
+
+def _unmatched_operations(rule: ResourceRule, path: Path) -> Iterator[Problem]:
+    operations = ", ".join(sorted(rule.operations))
+    for position, (name, subresource) in enumerate(rule.resources):
+        made = SUBRESOURCES.get(subresource)
+        if made is not None and rule.operations.isdisjoint({_ALL, *made}):
+            sent, hint = name, "connections are made to subresources, such as pods/exec"
+            if subresource:
+                sent, hint = f"{name}/{subresource}", f"add the operation {made[0]}" if made else ""
+            message = (
+                f"requests to {sent} are {either(made) or 'reads'}, not {operations}: the rule matches none of them"
+            )
+            yield warning("unmatched-operation", path / position, message, hint)
 
 
 def _unknown_groups(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
@@ -468,15 +504,21 @@ def _namespaced_params(policies: PolicySet) -> Iterator[PolicyFinding]:
 
 
 def _unmatched_bindings(policies: PolicySet) -> Iterator[PolicyFinding]:
-    """Find bindings for resources that their policy does not name, if both name some without wildcards."""
-    path = Path(("spec", "matchResources", "resourceRules"))
+    """Find bindings for resources that do not exist, or that their policy does not name, without wildcards."""
+    path = Path(("spec", "matchResources"))
     for hook in (*policies.validating, *policies.mutating):
-        for binding in hook.bindings:
-            named, matched = binding.match and binding.match.named, hook.policy.match.named
-            if named and matched and named.isdisjoint(matched):
+        for binding, match in ((each, each.match) for each in hook.bindings if each.match):
+            problems = [*_of_rules(match, path, policies.kinds)]
+            if (
+                not problems
+                and match.named
+                and hook.policy.match.named
+                and match.named.isdisjoint(hook.policy.match.named)
+            ):
                 message = f"no rule of {hook.policy.kind} {quoted(hook.policy.name)} names any of these resources"
                 hint = "a binding narrows its policy: name resources that the policy names, too"
-                yield PolicyFinding(binding.given, warning("unmatched-rule", path, message, hint))
+                problems = [warning("unmatched-rule", path / "resourceRules", message, hint)]
+            yield from (PolicyFinding(binding.given, each) for each in problems)
 
 
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
@@ -532,6 +574,7 @@ def check_policies(
         stated: The value of ``--runtime-config``; None if it is unknown.
     """
     policies = load(given, release, by_cluster=True, runtime_config=stated)
+    kinds = policies.kinds
     findings = [*policies.findings, *_namespaced_params(policies), *_unmatched_bindings(policies)]
     costs: list[Cost] = []
     accounts = [f"{_ACCOUNT}{full_name_of(each).replace('/', ':')}" for _, each in policies.find(_OF_ACCOUNTS, "")]
@@ -540,26 +583,14 @@ def check_policies(
         unused = list(_unused(policy))
         ignored = {each.path for each in unused}  # their types do not matter
         problems = [
-            *(
-                each
-                for index, rule in enumerate(policy.match.rules)
-                for each in unknown_resources(rule, RULES / index, policies.kinds)
-            ),
-            *_unmatched_subresources(policy, policies.kinds),
-            *_unchangeable(policy, policies.kinds),
+            *_of_rules(policy.match, Path(("spec", "matchConstraints")), kinds),
+            *_unmatched_subresources(policy, kinds),
+            *_unchangeable(policy, kinds),
             *_param_kind(policy, policies),
-            *_constants(policy),
-            *_malformed(policy),
-            *_ordered_texts(policy),
-            *_unwritten_amounts(policy, policies.kinds),
-            *_unknown_words(policy, policies.kinds),
-            *_patterns(policy),
             *_messages(policy),
-            *_comments(policy),
             *unused,
-            *(each for each in type_warnings(policy, policies.kinds, release) if each.path not in ignored),
-            *literal_warnings(policy, policies.kinds),
-            *comparison_warnings(policy, policies.kinds, accounts),
+            *(each for each in expression_warnings(policy, kinds, accounts) if each.path not in ignored),
+            *literal_warnings(policy, kinds),
         ]
         checked.add(id(policy.given))
         for _, path, _, compiled in () if wrong else policy.without_messages:
@@ -573,6 +604,23 @@ def check_policies(
         findings += [PolicyFinding(policy.given, each) for group in alike.values() for each in group[:_MOST_ALIKE]]
     unchecked = {id(each.given) for each in policies.findings if each.problem.level == ERROR} - checked
     return CheckResult(policies, tuple(findings), tuple(costs), len(unchecked))
+
+
+def expression_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] = ()) -> Iterator[Problem]:
+    """Find expressions of which a part cannot work, whatever the object is.
+
+    Args:
+        accounts: The users of the service accounts that are defined beside the policy.
+    """
+    yield from _constants(policy)
+    yield from _malformed(policy)
+    yield from _ordered_texts(policy)
+    yield from _unwritten_amounts(policy, kinds)
+    yield from _unknown_words(policy, kinds)
+    yield from _patterns(policy)
+    yield from _comments(policy)
+    yield from type_warnings(policy, kinds)
+    yield from comparison_warnings(policy, kinds, accounts)
 
 
 def _checkable(policies: PolicySet) -> Iterator[tuple[Policy, frozenset[Path]]]:
@@ -599,8 +647,7 @@ def _is_apart(error: PolicyFinding) -> bool:
 def _constants(policy: Policy) -> Iterator[Problem]:
     """Find conditions and validations with the same result for every object."""
     for stated in policy.conditions:
-        value = _constant(stated)
-        if value is False:
+        if (value := _constant(stated)) is False:
             yield warning("never-applies", stated.path, "the condition is always false: the policy never applies")
         elif value is True:
             yield warning("no-condition", stated.path, "the condition is always true: it can be left out")
@@ -608,7 +655,6 @@ def _constants(policy: Policy) -> Iterator[Problem]:
         if _constant(validation.expression) is True:
             message = "the expression is always true: it never refuses anything"
             yield warning("never-refuses", validation.expression.path, message)
-    for validation in policy.validations:
         expression = validation.message_expression
         value = expression and _constant(expression)
         if expression and value is not None and (unused := usable_message(value)[1]):
@@ -648,18 +694,17 @@ def _calls(policy: Policy) -> Iterator[tuple[StatedExpression, Call]]:
 def _malformed(policy: Policy) -> Iterator[Problem]:
     """Find malformed constants, such as quantities, which an expression needs for some objects only."""
     for stated, call in _calls(policy):
-        literal = call.arguments[0] if call.function in _MADE and len(call.arguments) == 1 else None
-        if not isinstance(literal, Literal) or not isinstance(literal.value, str):
+        if call.function not in _MADE or len(call.arguments) != 1 or (text := _text(call.arguments[0])) is None:
             continue
         try:
             for overload in call.overloads or ():
                 if overload.implementation:
-                    overload.implementation(literal.value)
+                    overload.implementation(text)
         except CelError as error:
-            meant = _MADE[call.function](literal.value)
+            meant = _MADE[call.function](text)
             hint = f'did you mean {call.function}("{meant}")?' if meant else ""
-            message = f"{call.function}({quoted(literal.value)}) is an error: {error}"
-            yield warning("impossible-constant", stated.path, message, hint, stated.start + literal.offset)
+            message = f"{call.function}({quoted(text)}) is an error: {error}"
+            yield warning("impossible-constant", stated.path, message, hint, stated.start + call.arguments[0].offset)
 
 
 _ORDERS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
@@ -671,7 +716,7 @@ def _ordered_texts(policy: Policy) -> Iterator[Problem]:
     """Find amounts and versions that are compared as texts, which are ordered by their letters."""
     orders = ((stated, call) for stated, call in _calls(policy) if call.function in _ORDERS)
     for stated, side in ((stated, side) for stated, call in orders for side in call.arguments):
-        written = side.value if isinstance(side, Literal) and isinstance(side.value, str) else ""
+        written = _text(side) or ""
         if written[:1].isdigit() and not (quantity(written, 0) and semver(written, 0)):
             message = f'{quoted(written)} is text, and texts are ordered by their letters: "1000" is less than "550"'
             hint = "convert both sides by quantity(…), or versions by semver(…), and compare them by compareTo"
@@ -714,9 +759,9 @@ def _unknown_words(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
             is_there = step[1] == "exactly" if (step := step_of(of)) else "params" not in policy.uses
             words = _WORDS.get(name, ()) if is_there else ()
             for each in constants if words else ():
-                if isinstance(each, Literal) and isinstance(each.value, str) and each.value not in ("", *words):
-                    message = f"{name} is never {quoted(each.value)}: it is {either(words)}"
-                    hint = did_you_mean(each.value, words, quotes='"')
+                if (word := _text(each)) and word not in words:
+                    message = f"{name} is never {quoted(word)}: it is {either(words)}"
+                    hint = did_you_mean(word, words, quotes='"')
                     yield warning("impossible-value", stated.path, message, hint, stated.start + each.offset)
 
 
@@ -736,11 +781,12 @@ _NAMED: Final = frozenset({"groups", "image", "name", "namespace", "nodeName", "
 
 
 def _patterns(policy: Policy) -> Iterator[Problem]:
-    """Find names that are compared with patterns; what a loop reads may be a rule with a pattern, such as pods/*."""
+    """Find names that are compared with patterns; what a loop reads may be a rule with * alone, or with pods/*."""
     for stated, call in _calls(policy):
         for side, literal in patterns_in(call):
-            is_name = isinstance(side, Ident) and not re.search(r"[^\w:-]", literal.value.strip("*^$"))
-            if is_name or ((step := step_of(side)) and step[1] in _NAMED):
+            name = literal.value.strip("*^$")
+            is_name = isinstance(side, Ident) and not re.search(r"[^\w:-]", name)
+            if name and (is_name or ((step := step_of(side)) and step[1] in _NAMED)):
                 message, place = AS_TEXT.format(quoted(literal.value)), stated.start + literal.offset
                 yield warning("pattern-as-text", stated.path, message, FOR_PATTERNS, place)
 
@@ -774,7 +820,7 @@ def _reads(text: str, compiled: Program | Refusal) -> bool:
     with suppress(CelError):
         root = compiled.scope.parse(text)
         sums = [each.arguments for each in within(root) if isinstance(each, Call) and each.function == "_+_"]
-        if any(isinstance(each, Literal) and isinstance(each.value, str) for sides in sums for each in sides):
+        if any(_text(each) is not None for sides in sums for each in sides):
             return True
         return bool(compiled.scope.compile(text).variables) and not isinstance(root, Ident)
     return False

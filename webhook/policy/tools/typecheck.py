@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Final
 
-from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.checker.checker import Checker
 from webhook.cel.checker.declarations import Checked, Library, StructType
 from webhook.cel.environment import Environment, Program
@@ -67,14 +67,14 @@ def warning(rule: str, path: Path, message: str, hint: str = "", character: int 
     return Problem(WARNING, rule, "", path, message, hint, character=character)
 
 
-def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]:
+def type_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Check the types of a policy's expressions."""
     own = kinds_to_check(policy, kinds)
     checked, all_ = (list(filter(kinds.schema_of, each)) for each in (own, kinds_matched(policy, kinds)))
     of_validations = {each.path for each in policy.of_validations}
     with limited(Budget(DOCUMENT, is_offline=True)):
-        evaluated = _found(all_, policy, kinds, release)
-        stated = _found(checked, policy, kinds, release, as_stated=True) if of_validations else {}
+        evaluated = _found(all_, policy, kinds)
+        stated = _found(checked, policy, kinds, as_stated=True) if of_validations else {}
     for path, errors in stated.items():
         if path not in of_validations:
             continue
@@ -95,10 +95,10 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
             continue  # it chooses by the kind, and lacks for each kind what the others have
         yield _mistyped(path, errors, errors[0].hint)._replace(rule="mistyped")
     with limited(Budget(DOCUMENT, is_offline=True)):
-        yield from list(_unread(policy, kinds, release, {*evaluated, *of_validations.intersection(stated)}))
+        yield from list(_unread(policy, kinds, {*evaluated, *of_validations.intersection(stated)}))
 
 
-def _unread(policy: Policy, kinds: Kinds, release: Release, mistyped: Collection[Path]) -> Iterator[Problem]:
+def _unread(policy: Policy, kinds: Kinds, mistyped: Collection[Path]) -> Iterator[Problem]:
     """Find fields that no kind has, and those that the usual version of one has elsewhere only.
 
     This concerns what the API server states no types of, rules for any version and structs in variables: a test
@@ -107,13 +107,11 @@ def _unread(policy: Policy, kinds: Kinds, release: Release, mistyped: Collection
     Args:
         mistyped: The expressions whose types are wrong.
     """
-    words = frozenset(
-        chain.from_iterable(_WORDS.findall(each.text) for each in (*policy.variables, *_expressions(policy)))
-    )
+    words = {word for each in (*policy.variables, *_expressions(policy)) for word in _WORDS.findall(each.text)}
     named, in_any_version = kinds_matched(policy, kinds), list(islice(_of_any_version(policy, kinds), MAX_KINDS))
     matched, is_alone = in_any_version or named, not (in_any_version and named)
     reported, one = (set[Path](), "version of ") if in_any_version else ({*mistyped}, "")
-    for (path, offset, name, is_tested), places in _missing(matched, policy, kinds, release).items():
+    for (path, offset, name, is_tested), places in _missing(matched, policy, kinds).items():
         usual = next((each for each in places if each.version in kinds.versions(each)[:1]), None)
         place, hint = places[usual] if usual else ("", "")
         rule, effect = "mistyped", ": a test for it is always false" if is_tested else ""
@@ -132,7 +130,7 @@ def _unread(policy: Policy, kinds: Kinds, release: Release, mistyped: Collection
 
 
 def _missing(
-    matched: Iterable[GroupVersionKind], policy: Policy, kinds: Kinds, release: Release
+    matched: Iterable[GroupVersionKind], policy: Policy, kinds: Kinds
 ) -> Mapping[tuple[Path, int, str, bool], Mapping[GroupVersionKind, tuple[str, str]]]:
     """Find the fields that some kinds do not have: where they stand, their name, and whether the policy tests for them.
 
@@ -143,9 +141,11 @@ def _missing(
     for kind in matched:
         if (schema := kinds.schema_of(kind)) is None:
             continue
-        own = {each.type.name for each in _typed(schema, kind, release, as_stated=False)[1].structs}
-        for stated, error, reached, environment in _errors(kind, policy, kinds, release, of_variable=lambda each: each):
-            if not isinstance(stated.compiled, Program) or any(map(_is_choice, reached.issues)):
+        own = {each.type.name for each in _typed(schema, kind, kinds.release, as_stated=False)[1].structs}
+        for stated, error, reached, environment in _errors(kind, policy, kinds, of_variable=lambda each: each):
+            # The sides of a condition may differ in their types: the value may be of either.
+            is_choice = any(each.code == NO_OVERLOAD and each.arguments[0] == "_?_:_" for each in reached.issues)
+            if not isinstance(stated.compiled, Program) or is_choice:
                 continue
             tested, start = _tested(stated.compiled.checked.root), stated.start
             for issue in dict.fromkeys(each for each in (*error.issues, *reached.issues) if each.code == UNDEFINED):
@@ -159,9 +159,10 @@ def _missing(
 
 def _tested(root: Expression) -> frozenset[int]:
     """Return where an expression reads fields that may be missing: ``has(object.spec)``, ``object.?spec``."""
-    selects = (each for each in within(root) if isinstance(each, Select | Call))
     return frozenset(
-        each.offset for each in selects if (each.test if isinstance(each, Select) else each.function == "_?._")
+        each.offset
+        for each in within(root)
+        if (isinstance(each, Select) and each.test) or (isinstance(each, Call) and each.function == "_?._")
     )
 
 
@@ -195,22 +196,17 @@ def _types_of(issue: Issue) -> set[Type]:
 
 
 def _found(
-    checked: Iterable[GroupVersionKind], policy: Policy, kinds: Kinds, release: Release, *, as_stated: bool = False
+    checked: Iterable[GroupVersionKind], policy: Policy, kinds: Kinds, *, as_stated: bool = False
 ) -> dict[Path, list[_Mistyped]]:
     found: dict[Path, list[_Mistyped]] = {}
     for kind in checked:
-        for stated, _, error, environment in _errors(kind, policy, kinds, release, as_stated=as_stated):
+        for stated, _, error, environment in _errors(kind, policy, kinds, as_stated=as_stated):
             if not as_stated and all(map(_is_comparison_with_null, error.issues)):
                 continue
             issues = tuple(issue._replace(kind=(kind.api_version, kind.kind)) for issue in error.issues)
             mistyped = _Mistyped(kind, str(error), hint_of(error, environment), issues)
             found.setdefault(stated.path, []).append(mistyped)
     return found
-
-
-def _is_choice(issue: Issue) -> bool:
-    """Tell whether an error is that the sides of a condition differ in their types: the value may be of either."""
-    return issue.code == NO_OVERLOAD and issue.arguments[0] == "_?_:_"
 
 
 def _is_comparison_with_null(issue: Issue) -> bool:
@@ -244,7 +240,7 @@ def _reached(
             side = Shared(node.offset, operands[1 if value else 2])
             node.arguments = [operands[0], side, side]
     issues = Issues(text)
-    Checker(environment, issues, current()).check(root)
+    Checker(environment, issues).check(root)
     return CompileError(text, [*dict.fromkeys(issues.found)]), types.DYN if issues.found else root.type
 
 
@@ -276,13 +272,12 @@ def _errors(
     kind: GroupVersionKind,
     policy: Policy,
     kinds: Kinds,
-    release: Release,
     *,
     as_stated: bool = False,
     of_variable: Callable[[Type], Type] = variable_type,
 ) -> Iterator[tuple[StatedExpression, CompileError, CompileError, Environment]]:
     """Yield the expressions that are wrong for a kind, with all errors, those of parts that count, and environments."""
-    typed = environment = _environment(kind, policy, kinds, release, as_stated=as_stated)
+    typed = environment = _environment(kind, policy, kinds, as_stated=as_stated)
     known: dict[str, Type] = {}
     for index, stated in enumerate(chain(policy.variables, _expressions(policy))):
         type_: Type = types.DYN
@@ -307,8 +302,7 @@ def kinds_to_check(policy: Policy, kinds: Kinds) -> list[GroupVersionKind]:
     for rule in policy.match.rules:
         if any("*" in each for each in (*rule.groups, *rule.versions)):
             continue
-        names = {name for name, subresource in rule.resources if not subresource}
-        named = [*islice(_kinds_of(rule, names, kinds), MAX_KINDS)]
+        named = [*islice(_kinds_of(rule, [""], kinds), MAX_KINDS)]
         found.update(named)
         if len(named) == MAX_KINDS:
             break
@@ -325,31 +319,28 @@ def _of_any_version(policy: Policy, kinds: Kinds) -> Iterator[GroupVersionKind]:
     """Yield the kinds, in each version that is served, of rules that name resources, but no versions."""
     for rule in policy.match.rules:
         if "*" in rule.versions:
-            names = {name for name, subresource in rule.resources if not subresource}
-            known = [each for group in rule.groups for each in kinds.of_group(group) if each.resource in names]
-            yield from (
-                GroupVersionKind(each.group, version, each.kind)
-                for each in known
-                for version in kinds.versions(GroupVersionKind(each.group, "", each.kind))
-            )
+            known = (each for group in rule.groups for each in kinds.of_group(group))
+            named = (each for each in known if (each.resource, "") in rule.resources)
+            yield from (each.at(version) for each in named for version in kinds.versions(each))
 
 
 def _kinds_sent(rule: ResourceRule, kinds: Kinds) -> Iterator[GroupVersionKind]:
     """Yield the kinds of the objects that are sent to the subresources that a rule names."""
-    whole = {name for name, subresource in rule.resources if subresource in OF_OBJECT}
-    yield from (kind for kind in _kinds_of(rule, whole, kinds) if kind.group in rule.groups)
+    yield from (kind for kind in _kinds_of(rule, OF_OBJECT, kinds) if kind.group in rule.groups)
     for name, subresource in rule.resources:
         if subresource not in {"", *OF_OBJECT}:
             yield from filter(None, [kinds.sent_kind(Resource("", "", name), subresource)])
 
 
-def _kinds_of(rule: ResourceRule, names: Collection[str], kinds: Kinds) -> Iterator[GroupVersionKind]:
-    """Yield the kinds of resources of a rule; the core group stands for all, as an empty one does in the RESTMapper.
+def _kinds_of(rule: ResourceRule, subresources: Collection[str], kinds: Kinds) -> Iterator[GroupVersionKind]:
+    """Yield the kinds of a rule's resources that have one of some subresources; an empty one is the resource itself.
 
-    Source: apimachinery ``pkg/api/meta/restmapper.go``, ResourcesFor.
+    The core group stands for all, as an empty one does in the RESTMapper (apimachinery ``pkg/api/meta/restmapper.go``,
+    ResourcesFor).
     """
+    names = {name for name, subresource in rule.resources if subresource in subresources}
     found = sorted(
-        (group, version, known.resource, GroupVersionKind(known.group, version, known.kind))
+        (group, version, known.resource, known.at(version))
         for each in kinds.groups
         for known in kinds.of_group(each)
         if known.resource in names
@@ -364,10 +355,8 @@ def _expressions(policy: Policy) -> Iterator[StatedExpression]:
     return chain(policy.of_validations, policy.conditions, policy.annotations, policy.mutations)
 
 
-def _environment(
-    kind: GroupVersionKind, policy: Policy, kinds: Kinds, release: Release, *, as_stated: bool
-) -> Environment:
-    has_params, makes_changes = policy.param_kind is not None, policy.kind == MUTATING
+def _environment(kind: GroupVersionKind, policy: Policy, kinds: Kinds, *, as_stated: bool) -> Environment:
+    release, has_params, makes_changes = kinds.release, policy.param_kind is not None, policy.kind == MUTATING
     environment = admission_environment(
         release, stored=True, params=has_params, authorizer=not as_stated, patch_types=makes_changes
     )
