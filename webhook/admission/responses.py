@@ -164,11 +164,6 @@ def annotations_of(verdict: Verdict) -> dict[str, str]:
     return {key: named[key] for key, _ in zip(named, fitting, strict=False)} | assumed(verdict.notes)
 
 
-def assuming(notes: Collection[str]) -> dict[str, Any]:
-    """Admit a request by assumptions of policies, if there are any."""
-    return with_remarks({"allowed": True}, (), assumed(notes)) if notes else {"allowed": True}
-
-
 def assumed(notes: Collection[str]) -> dict[str, str]:
     """Write an audit annotation with the assumptions of policies."""
     return {_ASSUMED: _clipped("; ".join(notes), MAX_ANNOTATION_BYTES)} if notes else {}
