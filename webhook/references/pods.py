@@ -193,10 +193,8 @@ def _is_to_share(claim: JSONObject, context: Context) -> bool:
     """Tell whether all devices of a claim are meant for several pods."""
     if any(at(each, "opaque", "parameters", "sharing") for each in items(claim, "spec", "devices", "config")):
         return True
-    return all(
-        each.content.get("adminAccess") is True or context.is_shared(each.class_name)
-        for each in context.requests(claim)
-    )
+    own = (each for each in context.requests(claim) if each.content.get("adminAccess") is not True)
+    return all(context.is_shared(each.class_name) for each in own)
 
 
 @rule("Pod")

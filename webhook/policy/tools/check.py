@@ -71,7 +71,6 @@ _LISTED: Final = 4
 _MOST_ALIKE: Final = 20
 """The most warnings of a rule about one expression: to locate thousands in a long one takes minutes."""
 
-
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "operation": ("request.operation",),
     "group": ("request.resource.group",),
@@ -312,9 +311,8 @@ def _of_filter(field: str, filtered: Comprehension, shape: Structure) -> Iterato
     if isinstance(of, ListOf) and of.merging != ATOMIC:
         by = f" by {', '.join(name for name, _ in of.keys)}" if of.keys else ""
         text = f"the list '{field}' is merged{by}: items that are left out stay in the object"
-        yield _LiteralFault(
-            filtered.offset, text, "remove them by patchType: JSONPatch, with op: 'remove'", "never-removes"
-        )
+        hint = "remove them by patchType: JSONPatch, with op: 'remove'"
+        yield _LiteralFault(filtered.offset, text, hint, "never-removes")
 
 
 def _of_field(field: str, value: Any, offset: int, shape: Structure) -> Iterator[_LiteralFault]:
@@ -509,12 +507,8 @@ def _unmatched_bindings(policies: PolicySet) -> Iterator[PolicyFinding]:
     for hook in (*policies.validating, *policies.mutating):
         for binding, match in ((each, each.match) for each in hook.bindings if each.match):
             problems = [*_of_rules(match, path, policies.kinds)]
-            if (
-                not problems
-                and match.named
-                and hook.policy.match.named
-                and match.named.isdisjoint(hook.policy.match.named)
-            ):
+            named, of_policy = match.named, hook.policy.match.named
+            if not problems and named and of_policy and named.isdisjoint(of_policy):
                 message = f"no rule of {hook.policy.kind} {quoted(hook.policy.name)} names any of these resources"
                 hint = "a binding narrows its policy: name resources that the policy names, too"
                 problems = [warning("unmatched-rule", path / "resourceRules", message, hint)]
@@ -675,7 +669,6 @@ def _constant(stated: StatedExpression) -> object:
 
 
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(?:object|oldObject|params|request|variables)\b")
-
 
 _MADE: Final[Mapping[str, Callable[[str], str]]] = {
     "quantity": lambda text: near_quantity(text)[0],
