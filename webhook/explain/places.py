@@ -112,11 +112,8 @@ class ExplainedRule(NamedTuple):
 
 def kinds(release: Release | None = None) -> list[ExplainedKind]:
     """List the kinds, or those that a release serves."""
-    return [
-        ExplainedKind(*of, served)
-        for of, served in SERVED.items()
-        if release is None or served.since <= release <= served.until
-    ]
+    every = (ExplainedKind(*of, served) for of, served in SERVED.items())
+    return [each for each in every if release is None or each.served.since <= release <= each.served.until]
 
 
 def children(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
@@ -179,11 +176,8 @@ def names_of_types(*, compares: bool | None = None) -> frozenset[str]:
     """
     roots: list[type[Struct]] = [served.type for served in SERVED.values()]
     roots += [replacement for version in VERSIONS.values() for replacement in version.replaced.values()]
-    return frozenset(
-        stated.name
-        for stated in _stated_in(roots)
-        if compares is None or (stated.declared and stated.declared.compares is compares)
-    )
+    stated = ((each.name, each.declared) for each in _stated_in(roots))
+    return frozenset(name for name, rule in stated if compares is None or (rule and rule.compares is compares))
 
 
 @cache

@@ -178,11 +178,8 @@ def _functions(rule: object, packages: tuple[str, ...]) -> list[tuple[FunctionTy
         codes = [each.__code__]
         for code in codes:
             codes += (constant for constant in code.co_consts if isinstance(constant, CodeType))
-            functions += (
-                one
-                for one in map(each.__globals__.get, code.co_names)
-                if isinstance(one, FunctionType) and one.__module__.startswith(packages) and one not in functions
-            )
+            named = (one for one in map(each.__globals__.get, code.co_names) if isinstance(one, FunctionType))
+            functions += (one for one in named if one.__module__.startswith(packages) and one not in functions)
         found += [(each, code) for code in codes]
     return found
 
