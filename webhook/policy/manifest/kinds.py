@@ -232,8 +232,7 @@ class Kinds:
 
     def beside(self, objects: Iterable[object]) -> Kinds:
         """Return the same kinds, and those that further objects define; earlier definitions take precedence."""
-        definitions = list(filter(is_definition, objects))
-        if not definitions:
+        if not (definitions := list(filter(is_definition, objects))):
             return self
         return Kinds(self.release, definitions, self._known, self._defined, self.runtime_config)
 
@@ -260,9 +259,8 @@ class Kinds:
         if subresource in OF_OBJECT:
             return self.kind_of(resource)
         name = "deployments/scale" if subresource == "scale" else f"{resource.resource}/{subresource}"
-        return next(
-            (GroupVersionKind(group, "v1", kind) for (group, kind), names in _SENT_TO.items() if name in names), None
-        )
+        sent = (GroupVersionKind(group, "v1", kind) for (group, kind), names in _SENT_TO.items() if name in names)
+        return next(sent, None)
 
     def named(self, text: str) -> Resource | None:
         """Find a resource by its name, ``deployments.apps``, or the first of a name in any group, ``deployments``."""

@@ -71,7 +71,6 @@ _LISTED: Final = 4
 _MOST_ALIKE: Final = 20
 """The most warnings of a rule about one expression: to locate thousands in a long one takes minutes."""
 
-
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "operation": ("request.operation",),
     "group": ("request.resource.group",),
@@ -494,12 +493,8 @@ def _unmatched_bindings(policies: PolicySet) -> Iterator[PolicyFinding]:
     for hook in (*policies.validating, *policies.mutating):
         for binding, match in ((each, each.match) for each in hook.bindings if each.match):
             problems = [*_of_rules(match, path, policies.kinds)]
-            if (
-                not problems
-                and match.named
-                and hook.policy.match.named
-                and match.named.isdisjoint(hook.policy.match.named)
-            ):
+            named, of_policy = match.named, hook.policy.match.named
+            if not problems and named and of_policy and named.isdisjoint(of_policy):
                 message = f"no rule of {hook.policy.kind} {quoted(hook.policy.name)} names any of these resources"
                 hint = "a binding narrows its policy: name resources that the policy names, too"
                 problems = [warning("unmatched-rule", path / "resourceRules", message, hint)]
@@ -660,7 +655,6 @@ def _constant(stated: StatedExpression) -> object:
 
 
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(?:object|oldObject|params|request|variables)\b")
-
 
 _MADE: Final[Mapping[str, Callable[[str], str]]] = {
     "quantity": lambda text: near_quantity(text)[0],
