@@ -278,11 +278,11 @@ class Lacks:
         devices, constraint = self._contested(full[0]), next(attributes, None)
         if constraint and not devices:
             written, which, attribute = constraint
-            requests = " and ".join(key[1] for key in self._whole)
+            asked = " and ".join(key[1] for key in self._whole)
             said = f"{written.kind} {written.name} wants devices with {which} {attribute} (a constraint)"
             none = f"no node has such devices together: {details}"
             about = [written, about, Ref("Attribute", attribute)]
-            return Cause(f"{said} for its requests {requests}, and {none}", about)
+            return Cause(f"{said} for its requests {asked}, and {none}", about)
         entries = ((text(entry, "name"), self._sources.get(name)) for entry, name in sources_of(self._pod))
         whose = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in entries if ref) or "the pod"
         need = f"need the same device {devices[0]}: they " if len(devices) == 1 else ""
