@@ -28,7 +28,12 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     where the same file has other classes, unless it comes with a known driver. With --cluster, such a class counts
     as missing, too, if DeviceClasses or ResourceSlices of the cluster are given.
     """
-    for path, name, consequence in _classes_named(claim, context):
+    hard, limits = mapping(claim, "spec", "hard"), "this limits nothing"
+    named: list[tuple[Steps, str, str]] = [(("spec", "hard", key), class_in(key), limits) for key in hard]
+    for each in context.requests(claim):
+        more = ", whatever the other alternatives are" if "/" in each.name else ""
+        named.append(((*each.path, "deviceClassName"), each.class_name, f"pods with this claim stay pending{more}"))
+    for path, name, consequence in named:
         if name and context.inventory.find("DeviceClass", name) is None and not context.is_installed(name):
             message = context.missing(f'DeviceClass "{name}"', consequence=consequence)
             known = [each for _, each in context.inventory.names("DeviceClass")]
@@ -38,16 +43,6 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
             else:
                 advice = context.or_in_cluster(in_place(name, known, "device classes", "deviceClassName"))
             yield finding(path, message, advice if claim["kind"] in CLAIMS else advice.hint)
-
-
-def _classes_named(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, str, str]]:
-    """Yield the classes that a claim or a quota names, each with its path, and what follows if there is none."""
-    for request in context.requests(obj):
-        more = ", whatever the other alternatives are" if "/" in request.name else ""
-        yield (*request.path, "deviceClassName"), request.class_name, f"pods with this claim stay pending{more}"
-    if obj["kind"] not in CLAIMS:
-        for key in mapping(obj, "spec", "hard"):
-            yield ("spec", "hard", key), class_in(key), "this limits nothing"
 
 
 @rule(*CLAIMS, part="config")

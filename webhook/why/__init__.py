@@ -329,8 +329,8 @@ def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
     described = (f"{each} --namespace {namespace}" for each in ("workloads.kueue.x-k8s.io", f"localqueue {queue}"))
     helps = () if why else tuple(scene.inventory.kubectl(f"describe {each}") for each in described)
     state = "is suspended (spec.suspend)" if is_stopped else "has no pod"
-    text_ = f"{state}: Kueue has not admitted it, in queue {queue}{why and f': {why}'}"
-    return Cause(text_, [workload, known, Ref("LocalQueue", queue, namespace)], helps, words=said)
+    what = f"{state}: Kueue has not admitted it, in queue {queue}{why and f': {why}'}"
+    return Cause(what, [workload, known, Ref("LocalQueue", queue, namespace)], helps, words=said)
 
 
 def _sample(workload: JSONObject) -> JSONObject | None:
