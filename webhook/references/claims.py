@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from itertools import permutations
 from typing import Final
 
+from webhook.api.dra.claimstatus import RESULTS_MAX_ITEMS
 from webhook.api.dra.names import STANDARD_ATTRIBUTES, STANDARD_DOMAIN, class_in
 from webhook.drivers import Profile, built_in
 from webhook.grouping import by_key
@@ -97,16 +98,13 @@ def too_many_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
     requests = context.requests(claim)
     least = {whole: min(wanted) for whole, wanted in by_key((each.whole, each.wanted) for each in requests).items()}
     total = sum(least.values())
-    limit = f"devices are requested, and an allocation has at most {_MOST_DEVICES}"
-    if total > _MOST_DEVICES:
+    limit = f"devices are requested, and an allocation has at most {RESULTS_MAX_ITEMS}"
+    if total > RESULTS_MAX_ITEMS:
         yield finding((*devices_path(claim), "requests"), f"{total} {limit}", "split the claim into several", "TooMany")
-    for each in requests if total <= _MOST_DEVICES else ():
-        if (devices := total - least[each.whole] + each.wanted) > _MOST_DEVICES:
+    for each in requests if total <= RESULTS_MAX_ITEMS else ():
+        if (devices := total - least[each.whole] + each.wanted) > RESULTS_MAX_ITEMS:
             message = f'alternative "{each.name}" is never chosen: with it, {devices} {limit}'
             yield finding((*each.path, "count"), message, reason="TooMany")
-
-
-_MOST_DEVICES: Final = 32
 
 
 @rule(*CLAIMS)
