@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from webhook.budget import MAX_REPORT, current
 from webhook.cel.checker.checker import Checker
-from webhook.cel.checker.declarations import Checked, EnvironmentOptions, Library, Scope
+from webhook.cel.checker.declarations import Checked, Scope
 from webhook.cel.errors import CompileError, EvaluationError, Issues, ProgramError
 from webhook.cel.ext.standard import STANDARD
 from webhook.cel.runtime.constants import Analysis
@@ -78,9 +79,13 @@ class Refusal(NamedTuple):
     hint: str = ""
 
 
-def _too_deep(text: str) -> CompileError:
-    """The error of a text that overflows Python's stack, of which the caller has used most."""
-    return CompileError(text, [Issue("expression is nested too deeply")])
+@contextmanager
+def _bounded(text: str) -> Iterator[None]:
+    """Reports a text that overflows Python's stack, of which the caller has used most."""
+    try:
+        yield
+    except RecursionError:
+        raise CompileError(text, [Issue("expression is nested too deeply")]) from None
 
 
 class Environment(Scope):
@@ -90,14 +95,7 @@ class Environment(Scope):
         libraries: The libraries beside the standard library.
     """
 
-    def __init__(
-        self,
-        libraries: Iterable[Library] = (),
-        *,
-        variables: Mapping[str, Type] | None = None,
-        options: EnvironmentOptions | None = None,
-    ) -> None:
-        super().__init__((STANDARD, *libraries), variables=variables, options=options)
+    always = (STANDARD,)
 
     def parse(self, text: str) -> Expression:
         """Parses an expression, without checking its types.
@@ -105,10 +103,8 @@ class Environment(Scope):
         Raises:
             CompileError: The text is not an expression.
         """
-        try:
+        with _bounded(text):
             return self._parse(text)[0]
-        except RecursionError:
-            raise _too_deep(text) from None
 
     def check(self, text: str, places: Places | None = None) -> Checked:
         """Parses an expression and checks its types.
@@ -119,10 +115,8 @@ class Environment(Scope):
         Raises:
             CompileError: The text is not a well-typed expression; every error is listed.
         """
-        try:
+        with _bounded(text):
             return self.typed(*self._parse(text, places))
-        except RecursionError:
-            raise _too_deep(text) from None
 
     def typed(self, root: Expression, issues: Issues) -> Checked:
         """Checks the types of a parsed expression.
@@ -151,10 +145,8 @@ class Environment(Scope):
         Raises:
             ProgramError: A constant part of it always fails.
         """
-        try:
+        with _bounded(checked.text):
             return Program(checked, self)
-        except RecursionError:
-            raise _too_deep(checked.text) from None
 
     def compile(self, text: str) -> Program:
         """Parses and checks an expression, and prepares it for evaluation.

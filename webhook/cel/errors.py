@@ -169,12 +169,11 @@ class Issues:
         if not shown:
             return
         issue = Issue(code, arguments)
-        if offset != NOWHERE and not self.text:  # cel-go gives offsets in an empty text no column
-            issue = Issue(code, arguments, offset, line=1)
-        elif offset != NOWHERE:
+        if offset != NOWHERE:
             start, end = self.text.rfind("\n", 0, offset) + 1, self.text.find("\n", offset)
+            column = offset - start if self.text else NOWHERE  # cel-go gives offsets in an empty text none
             rest = (len(self.text) if end < 0 else end) - offset
-            issue = Issue(code, arguments, offset, self.text.count("\n", 0, offset) + 1, offset - start, rest)
+            issue = Issue(code, arguments, offset, self.text.count("\n", 0, offset) + 1, column, rest)
         self.found += [issue] * shown
 
     def report_syntax(self, offset: int, code: str, *arguments: object) -> None:

@@ -17,7 +17,6 @@ _LONGEST: Final = 80
 _BEFORE: Final = 20
 """The number of characters shown before the first difference of a long text."""
 
-
 _ABSENT: Final = object()
 
 

@@ -14,7 +14,7 @@ from webhook.api.judgement import judge, undecodable
 from webhook.api.runtimeconfig import STABLE, is_served, stage_of
 from webhook.api.templates import is_pod_without_claims, makes_pods, pod_template
 from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, is_own, release_of, type_of
-from webhook.objects import mapping
+from webhook.objects import mapping, text
 from webhook.problem import BAD_REQUEST, ERROR, NOT_DECODED, REQUIRED, WARNING, WRITE_LIST, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.schema.decoding import WRONG_TYPE, kind_of
@@ -86,13 +86,10 @@ def review(
     if not isinstance(obj, dict):
         return Outcome(obj, [])
     known = find(obj.get("apiVersion"), obj.get("kind")) is not None
-    if not known and (
-        problems := _of_list(obj)
-        or judge(obj, kubernetes=kubernetes)
-        or misspelt(obj, kubernetes)
-        or _misfits(obj, kubernetes)
-    ):
-        return Outcome(obj, problems)
+    if not known:
+        problems = _of_list(obj) or judge(obj, kubernetes=kubernetes) or misspelt(obj, kubernetes)
+        if problems := problems or _misfits(obj, kubernetes):
+            return Outcome(obj, problems)
     subresource = "" if old is None else subresource
     switched_off = _switched_off(obj, kubernetes, runtime_config)
     judged = partial(
@@ -146,8 +143,7 @@ def _off(
     from webhook.policy.manifest.kinds import Kinds, kind_of  # most objects are of stable versions
 
     named = kind_of(api_version, kind)
-    known = Kinds().spans(named).get(named.version)
-    if known is None:
+    if (known := Kinds().spans(named).get(named.version)) is None:
         return ()
     release, config = release_of(kubernetes) if kubernetes else known[1], None if stated is None else dict(stated)
     kinds = Kinds(release)
@@ -252,8 +248,7 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
     from webhook.hints.names import renamed
     from webhook.policy.manifest.kinds import meant
 
-    near = meant(version, kind)
-    if not near:
+    if not (near := meant(version, kind)):
         if not _has_claims(obj):
             return []
         return no_match(obj, release_of(kubernetes) if kubernetes else None)
@@ -262,12 +257,9 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
 
 def _misfits(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
     """List why a quota, a role, or an object that names the API group of DRA, cannot be decoded."""
-    version, kind = obj.get("apiVersion"), obj.get("kind")
-    if not isinstance(version, str) or not isinstance(kind, str):
-        return []
-    if kind != "ResourceQuota" and not version.startswith("rbac.") and GROUP not in repr(obj):
-        return []
-    if type_of(version, kind) is None:
+    version, kind = text(obj, "apiVersion"), text(obj, "kind")
+    is_read = kind == "ResourceQuota" or version.startswith("rbac.") or GROUP in repr(obj)
+    if not is_read or type_of(version, kind) is None:
         return []
     from webhook.documents.placeholders import has_placeholder  # few objects name it
 

@@ -6,13 +6,14 @@ changed the object, policies with ``reinvocationPolicy: IfNeeded`` are evaluated
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from webhook.engine.prescheduled import Rewrite
+from webhook.engine.prescheduled import Rewrite, Rewriting
 from webhook.objects import JSONObject
 from webhook.patch import apply_patch, difference
 from webhook.policy.change import mutate as policy
+from webhook.policy.change.mutate import Webhooks
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import Request, request_of_review
@@ -30,16 +31,11 @@ class Mutation(NamedTuple):
 
 
 def mutate_request(
-    request: Request,
-    policies: PolicySet,
-    authorizer: Authorizer,
-    rewrite: Callable[[JSONObject | None], Rewrite | Problem | None],
-    complete: Callable[[JSONObject | None], JSONObject | None] | None = None,
+    request: Request, policies: PolicySet, authorizer: Authorizer, rewrite: Rewriting, complete: Webhooks | None = None
 ) -> Mutation:
     """Change an object as admission does; the given object is left as it was.
 
     Args:
-        rewrite: Returns the rewrite of an object for the scheduler.
         complete: Returns an object as other admission plugins complete it, after it has been changed; None for none.
 
     Raises:
@@ -69,9 +65,7 @@ class Evaluator(NamedTuple):
         review = request_of_review(request)
         return validate(review, self.policies, self.authorizer or DENY_ALL)
 
-    def mutate(
-        self, request: Mapping[str, Any], rewrite: Callable[[Any], Rewrite | Problem | None]
-    ) -> tuple[Mutation, list[dict[str, object]]]:
+    def mutate(self, request: Mapping[str, Any], rewrite: Rewriting) -> tuple[Mutation, list[JSONObject]]:
         """Evaluate the mutating policies; return the changed object, and the JSON Patch that leads to it."""
         review = request_of_review(request)
         done = mutate_request(review, self.policies, self.authorizer or DENY_ALL, rewrite)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webhook.api.judgement import judge
 from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.engine.mutation import Mutation, mutate_request
-from webhook.engine.prescheduled import Rewrite
+from webhook.engine.prescheduled import Rewriting
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.objects import JSONObject, is_definition, mapping, metadata_of, text
 from webhook.policy.change.defaults import completed, defaulted, stated
@@ -48,11 +48,7 @@ class MutatedManifest(NamedTuple):
 
 
 def _changed(
-    request: Request,
-    policies: PolicySet,
-    authorizer: Authorizer,
-    rewrite: Callable[[Any], Rewrite | Problem | None] = lambda _obj: None,
-    budget: Budget | None = None,
+    request: Request, policies: PolicySet, authorizer: Authorizer, rewrite: Rewriting, budget: Budget | None = None
 ) -> MutatedManifest:
     sent = before_mutation(completed(in_namespace(request), policies.kinds), policies.kinds)
     plugged: list[tuple[JSONObject | None, JSONObject | None]] = []
@@ -155,7 +151,7 @@ class Sender:
         obj: Any,
         old: Any = None,
         subresource: str = "",
-        rewrite: Callable[[Any], Rewrite | Problem | None] = lambda _obj: None,
+        rewrite: Rewriting = lambda _obj: None,
         *,
         kubernetes: str | None = None,
     ) -> MutatedManifest | None:
@@ -168,15 +164,9 @@ class Sender:
         """
         if not isinstance(obj, dict) or not text(obj, "kind"):
             return None
-        policies = self._for(obj, kubernetes)
-        request = request_of(
-            obj,
-            old if isinstance(old, dict) else None,
-            kinds=policies.kinds,
-            subresource=subresource,
-            user=self._user,
-            namespace=self._namespace,
-        )
+        policies, stored = self._for(obj, kubernetes), old if isinstance(old, dict) else None
+        kinds, user, namespace = policies.kinds, self._user, self._namespace
+        request = request_of(obj, stored, kinds=kinds, subresource=subresource, user=user, namespace=namespace)
         return _changed(request, policies, self._authorizer, rewrite)
 
     def undecodable(self, obj: Any, kubernetes: str | None = None) -> list[Problem]:
@@ -229,7 +219,7 @@ def evaluate(
     found = (each.message for each in undecodable(request.object or {}, policies.kinds) if each.rule != UNKNOWN_FIELD)
     if (message := next(found, None)) is not None:
         return refused(BAD_REQUEST, message, request.object, causes=(message,))
-    mutated = _changed(request, policies, authorizer, budget=budget)
+    mutated = _changed(request, policies, authorizer, lambda _obj: None, budget)
     verdict = mutated.mutation.verdict
     if verdict.allowed:
         verdict = _validated(mutated, authorizer, budget).after(verdict)

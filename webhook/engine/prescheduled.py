@@ -15,7 +15,7 @@ believed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 from webhook.api.templates import pod_template, source
@@ -36,7 +36,6 @@ _READ: Final = frozenset({"affinity", "annotations", "nodeName", "nodeSelector",
 """The fields of the spec and the metadata of a pod that the rewrite reads."""
 _MAX_TERMS: Final = 1_000
 """The maximum number of terms that get the node's name: a patch of 0.6 MiB; such a pod seldom has two terms."""
-
 
 RULE: Final = "prescheduled"
 """The rule that pods with claims do not name their node."""
@@ -68,6 +67,10 @@ class Rewrite(NamedTuple):
     patch: list[dict[str, object]]
     warnings: tuple[str, ...]
     annotations: Mapping[str, str]
+
+
+Rewriting = Callable[[Any], Rewrite | Problem | None]
+"""Returns the rewrite of an object for the scheduler; or why it must be refused; or None if there is nothing to do."""
 
 
 def rewrite(obj: object, options: RewriteOptions, *, user: object) -> Rewrite | Problem | None:

@@ -41,13 +41,13 @@ from webhook.objects import JSONObject, text
 from webhook.patch import PatchError, apply_patch, difference, steps_of
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, authorizer_of
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet, match, undecodable
-from webhook.policy.evaluation.request import CONNECT, CREATE, UPDATE, Request, request_of
+from webhook.policy.evaluation.request import CREATE, Request, request_of
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import (
-    CONNECTED,
     EVERY_VERSION,
     OF_OBJECT,
+    SUBRESOURCES,
     GroupVersionKind,
     Kinds,
     Resource,
@@ -119,12 +119,7 @@ class Sent(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        fields: Mapping[str, Any],
-        where: Path,
-        policies: PolicySet,
-        templates: Mapping[str, Any],
-        errors: SuiteErrors,
+        cls, fields: JSONObject, where: Path, policies: PolicySet, templates: JSONObject, errors: SuiteErrors
     ) -> Sent:
         """Read the request of a case.
 
@@ -154,22 +149,17 @@ class Sent(NamedTuple):
             resource, subresource = _sent_to(fields, obj if obj is not None else old, where, policies)
         errors.expect_none()
         if not operation and obj is not None and policies.kinds.sent_to(kind_in(obj)):
-            operation = CONNECT if subresource in CONNECTED else UPDATE if subresource == "scale" else CREATE
+            operation, *_ = SUBRESOURCES.get(subresource) or (CREATE,)
+        kinds, user = policies.kinds, fields.get("user")
         request = request_of(
-            *(obj, old),
-            kinds=policies.kinds,
-            operation=operation,
-            subresource=subresource,
-            user=fields.get("user"),
-            resource=resource,
+            obj, old, kinds=kinds, operation=operation, subresource=subresource, user=user, resource=resource
         )
         return cls(request, authorizer)
 
     def is_matched(self, policies: PolicySet) -> bool:
         """Tell whether a rule of a policy matches, whatever the labels of the object and its namespace are."""
-        rules = (
-            each.match._replace(namespaces=EVERYTHING, objects=EVERYTHING, exclude=()) for each in policies.policies
-        )
+        matches = (each.match for each in policies.policies)
+        rules = (each._replace(namespaces=EVERYTHING, objects=EVERYTHING, exclude=()) for each in matches)
         return any(match(each, self.request, policies.kinds, policies.namespace_labels) for each in rules)
 
     def __str__(self) -> str:
@@ -210,11 +200,8 @@ def _unserved(kind: GroupVersionKind, kinds: Kinds) -> str:
     """Explain why no client can send an object of a kind; empty if one can, or the kind may be another project's."""
     what = f"{kind.kind} of {kind.api_version} is not served"
     if kinds.find(kind):
-        return (
-            ""
-            if kind.version in kinds.versions_on(kind)
-            else f"{what}: write {kind.api_version}: true in runtimeConfig"
-        )
+        is_on = kind.version in kinds.versions_on(kind)
+        return "" if is_on else f"{what}: write {kind.api_version}: true in runtimeConfig"
     if versions := kinds.versions(kind):
         others = ", ".join(kind._replace(version=each).api_version for each in versions)
         return f"{what} by Kubernetes 1.{kinds.release}, which has it in {others}"
@@ -225,7 +212,7 @@ def _unserved(kind: GroupVersionKind, kinds: Kinds) -> str:
 
 
 def _sent_to(
-    fields: Mapping[str, Any], obj: JSONObject | None, where: Path, policies: PolicySet
+    fields: JSONObject, obj: JSONObject | None, where: Path, policies: PolicySet
 ) -> tuple[Resource | None, str]:
     """Return the resource to which the object of a case is sent, None for that of its kind, and the subresource.
 
@@ -238,8 +225,7 @@ def _sent_to(
     resource = kinds.named(name) if name else None
     if name and resource is None:
         raise SuiteError(where, f"Kubernetes 1.{kinds.release} does not serve a resource {name!r}")
-    places = kinds.sent_to(kind)
-    if not places:
+    if not (places := kinds.sent_to(kind)):
         if below and below not in OF_OBJECT and kinds.find(kind) and not kinds.is_custom(kind):
             raise SuiteError(where, f"objects of kind {kind.kind} are not sent to a subresource {below!r}")
         return resource, below
@@ -268,9 +254,7 @@ def _ruled(subresource: str, policies: PolicySet) -> list[str]:
     return sorted(found)
 
 
-def _object(
-    fields: Mapping[str, Any], field: str, where: Path, templates: Mapping[str, Any]
-) -> tuple[JSONObject | None, Path]:
+def _object(fields: JSONObject, field: str, where: Path, templates: JSONObject) -> tuple[JSONObject | None, Path]:
     """Return an object and its path."""
     value, path = fields.get(field), where / field
     if isinstance(value, str):
@@ -421,7 +405,7 @@ class _Case(NamedTuple):
 
     name: str
     where: Path
-    fields: Mapping[str, Any]
+    fields: JSONObject
     context: Sequence[Given]
     wrong: Sequence[SuiteError]
 
@@ -438,7 +422,7 @@ class _Suite(NamedTuple):
     release: Release
     served: Mapping[str, bool]
     base: Sequence[Given | JSONObject]
-    templates: Mapping[str, JSONObject]
+    templates: JSONObject
     cases: Sequence[_Case]
 
 

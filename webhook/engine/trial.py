@@ -372,9 +372,7 @@ def _hint(fault: EvaluationFault | None, path: Path, case: _Case) -> str:
         return "shorten it: what it builds or compares grows with each step"
     if fault.atomic:
         return f"use patchType: JSONPatch for {' and '.join(fault.atomic)}: it can change what is replaced as a whole"
-    if fault.patch:
-        return _of_patch(*fault.patch)
-    return case.guard(path, fault)
+    return _of_patch(*fault.patch) if fault.patch else case.guard(path, fault)
 
 
 def _of_patch(operation: str, pointer: str) -> str:
@@ -392,9 +390,8 @@ def _guard(fault: EvaluationFault, subject: _Subject, doing: str) -> str:
         spec = "object.spec.spec" if text(subject.object, "kind").endswith("Template") else "object.spec"
         return f"requests is null then: read optional.ofNonZeroValue({spec}.devices.requests).orValue([])"
     if not (key := _missing(fault)):
-        return (
-            _OF_LIMITS if subject.distinction == _WITH_LIMITS else "guard it: what it reads may be missing or different"
-        )
+        has_limits = subject.distinction == _WITH_LIMITS
+        return _OF_LIMITS if has_limits else "guard it: what it reads may be missing or different"
     if key in _OF_METADATA:
         return f"read object.metadata.?{key}[?'KEY'].orValue('')"
     if doing == "deleted":

@@ -21,7 +21,7 @@ from webhook.inventory import Inventory
 from webhook.inventory.claims import requests_of
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
-from webhook.problem import Key, Path, Problem, Verbatim, invalid, required
+from webhook.problem import Key, Path, Problem, Verbatim, invalid
 from webhook.release import Release
 from webhook.spelling import did_you_mean
 
@@ -126,43 +126,30 @@ def _key(obj: JSONObject) -> tuple[bool, str]:
     return _is_pod(obj), full_name_of(obj)
 
 
-_OF_SCOPES: Final = (PODS, *map("".join, product(("", _REQUESTS, _LIMITS), (CPU, "memory"))))
-_SCOPES: Final[Mapping[str, Container[str]]] = {
-    **dict.fromkeys(
-        ("Terminating", "NotTerminating", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity"), _OF_SCOPES
-    ),
-    "BestEffort": (PODS,),
-    "VolumeAttributesClass": STANDARD,
-}
-"""The scopes, each with the standard names that a quota with it may limit; those of volumes are not judged."""
-_OPPOSITE: Final = (frozenset({"BestEffort", "NotBestEffort"}), frozenset({"Terminating", "NotTerminating"}))
+_IN_SCOPES: Final = (PODS, *map("".join, product(("", _REQUESTS, _LIMITS), (CPU, "memory"))))
+"""The standard names that a quota with scopes may limit; with the scope BestEffort, only the first."""
+_OF_VOLUMES: Final = "VolumeAttributesClass"
+_SCOPES: Final = (
+    *("BestEffort", "NotBestEffort", "Terminating", "NotTerminating"),
+    *("PriorityClass", "CrossNamespacePodAffinity", _OF_VOLUMES),
+)
 
 
 def _refused_scopes(spec: JSONObject) -> Iterator[Problem]:
     """Yield what the API server refuses of scopes (``validateResourceQuotaScopes``, ``validateScopeSelector``)."""
-    path, limited = Path(("spec", "scopeSelector", "matchExpressions")), sorted({*mapping(spec, "hard")} & {*STANDARD})
     selected = [text(each, "scopeName") for each in items(spec, "scopeSelector", "matchExpressions")]
-    for place, scopes, shown in (
-        (Path(("spec", "scopes")), texts(spec, "scopes"), spec.get("scopes")),
-        (path, selected, spec.get("scopeSelector")),
-    ):
+    for place, scopes in (("scopes",), texts(spec, "scopes")), (("scopeSelector", "matchExpressions"), selected):
+        path, shown = Path(("spec", *place)), spec.get(place[0])
         for scope in scopes:
             if scope not in _SCOPES:
-                near = did_you_mean(scope, _SCOPES, quotes='"')
-                yield invalid(place, scope if place is path else shown, "unsupported scope")._replace(hint=near)
-            for key in (each for each in limited if each not in _SCOPES.get(scope, STANDARD)):
+                yield invalid(path, shown, "unsupported scope")._replace(hint=did_you_mean(scope, _SCOPES, quotes='"'))
+                continue
+            may_limit = STANDARD if scope == _OF_VOLUMES else _IN_SCOPES[: 1 if scope == "BestEffort" else None]
+            for key in sorted({*mapping(spec, "hard")}.intersection(STANDARD).difference(may_limit)):
                 hint = f"limit {key} by a quota without scope {scope}"
-                yield invalid(place, shown, "unsupported scope applied to resource")._replace(hint=hint)
-        if any(pair.issubset(scopes) for pair in _OPPOSITE):
-            yield invalid(place, texts(spec, "scopes"), "conflicting scopes")
-    for index, each in enumerate(items(spec, "scopeSelector", "matchExpressions")):
-        operator, values = text(each, "operator"), each.get("values")
-        if operator in {"In", "NotIn"} and not values:
-            detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-            yield required(path / index / "values", detail)
-        elif operator in {"Exists", "DoesNotExist"} and values:
-            detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-            yield invalid(path / index / "values", values, detail)
+                yield invalid(path, shown, "unsupported scope applied to resource")._replace(hint=hint)
+            if f"Not{scope}" in scopes:
+                yield invalid(path, texts(spec, "scopes"), "conflicting scopes")
 
 
 def refused(quota: JSONObject, release: Release) -> Iterator[Problem]:

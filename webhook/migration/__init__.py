@@ -141,8 +141,7 @@ def _with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSO
 
 def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[Steps, Any]]:
     """Yield the entries of ``resourceClaims`` of all pods in an object."""
-    template = pod_template(obj)
-    if template is not None:
+    if (template := pod_template(obj)) is not None:
         places: list[Steps] = [(*template, *_CLAIMS)]
     else:
         places = [tuple(pods.place(("template", *_CLAIMS))) for pods in pods_in(obj, locations) if pods.is_known]

@@ -33,8 +33,7 @@ def of_claim(parameters: JSONObject) -> JSONObject | None:
     for driver in islice(items(parameters, "driverRequests"), _MOST):
         name, of_driver = text(driver, "driverName"), []
         for request in islice(items(driver, "requests"), _MOST):
-            expression = _selector(text(request, "namedResources", "selector"), name)
-            if not expression:
+            if not (expression := _selector(text(request, "namedResources", "selector"), name)):
                 return None
             of_driver.append(f"request-{len(requests)}")
             exactly = {CLASS: "CLASS", "selectors": [{"cel": {"expression": expression}}]}
@@ -50,8 +49,7 @@ def of_class(parameters: JSONObject) -> JSONObject | None:
     config: list[JSONObject] = []
     for each in islice(items(parameters, "filters"), _MOST):
         driver = text(each, "driverName")
-        expression = _selector(text(each, "namedResources", "selector"), driver)
-        if not expression:
+        if not (expression := _selector(text(each, "namedResources", "selector"), driver)):
             return None
         selectors.append({"cel": {"expression": expression}})
     for each in islice(items(parameters, "vendorParameters"), _MOST):
@@ -75,12 +73,8 @@ def _selector(selector: str, driver: str) -> str:
         return f"device.{'capacity' if match[1] == 'quantity' else 'attributes'}[{quoted}].{match[3]}"
 
     names = [match[3] for match in _READ.finditer(selector)]
-    if (
-        not selector
-        or not driver
-        or len(names) != len(_ANY_READ.findall(selector))
-        or any(formats.c_identifier(name, 30) for name in names)
-    ):
+    is_readable = len(names) == len(_ANY_READ.findall(selector))
+    if not (selector and driver and is_readable) or any(formats.c_identifier(name, 30) for name in names):
         return ""
     whole = _READ.sub(read, selector)
     condition = f"({whole})" if "||" in whole or "?" in whole else whole
@@ -197,14 +191,9 @@ def _claim_spec(spec: Any, path: Path, devices: JSONObject | None) -> tuple[Any,
     if spec.get("allocationMode", _ON_DEMAND) == _ON_DEMAND:
         gone.add("allocationMode")
     changed = {key: value for key, value in spec.items() if key not in gone}
-    requests = [
-        {"name": each["name"], "exactly": {**each["exactly"], CLASS: name}}
-        for each in (devices or {}).get("requests", ())
-    ]
-    changed["devices"] = {
-        **((devices or {}) if requests else {}),
-        "requests": requests or [{"name": REQUEST, "exactly": {CLASS: name}}],
-    }
+    known = items(devices, "requests") or [{"name": REQUEST, "exactly": {}}]
+    requests = [{"name": each["name"], "exactly": {**each["exactly"], CLASS: name}} for each in known]
+    changed["devices"] = {**mapping(devices), "requests": requests}
     return changed, list(_lost_of_claim(changed, path))
 
 
@@ -223,7 +212,6 @@ _CHANGES: Final[dict[str, Callable[[JSONObject, Parameters], tuple[JSONObject, l
     "ResourceClass": _class,
     **dict.fromkeys(CLAIMS, _claim),
 }
-
 
 CLASSIC: Final = f"{GROUP}/v1alpha2"
 _KIND: Final = "ResourceClaimParameters"

@@ -140,7 +140,7 @@ def claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding((*path, "name"), f'no container uses the claim "{name}"', hint, "NotUsed")
 
 
-_NETWORK = Pattern(r"(?<![a-z])(net|nics?|rdma|roce|cni|infiniband)(?![a-z])|network|sriov|dranet")
+_NETWORK = Pattern(r"(?<![a-z])(net(dev)?|nics?|m?rdma|roce|cni|infiniband)(?![a-z])|network|sriov|dranet")
 """Parts of the names of network drivers and of their classes: dra.net, sriovnetwork.k8snetworkplumbingwg.io."""
 
 

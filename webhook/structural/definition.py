@@ -66,8 +66,7 @@ class SchemaStructure(Structure):
     def field(self, name: str) -> Shape | None:
         """Return the shape of a field; None if the field does not exist."""
         if (shape := self._shapes.get(name)) is None:
-            schema = self._schema.properties.get(name)
-            if schema is None:
+            if (schema := self._schema.properties.get(name)) is None:
                 return Anything() if self.is_open else None
             shape = self._shapes[name] = shape_of(schema, f"{self.name}.{name}")
         return shape

@@ -203,9 +203,8 @@ def wrong_type(schema: Schema, value: Any) -> str:
         if isinstance(value, int | float | str) and not isinstance(value, bool) and not quantity(str(value), 0):
             return ""
         return f"{shown(value)} is not a quantity"
-    if not types or any(
-        isinstance(value, _TYPES[each]) for each in types if isinstance(value, bool) == (each == "boolean")
-    ):
+    possible = [each for each in types if isinstance(value, bool) == (each == "boolean")]
+    if not types or any(isinstance(value, _TYPES[each]) for each in possible):
         return ""
     return f"{shown(value)} is not of type {wanted}"
 

@@ -131,7 +131,6 @@ _READ: Final[Mapping[str, Callable[[str], Any]]] = {
     "date-time": lambda time: parse_timestamp(time) or parse_timestamp(f"{time}Z"),
 }
 
-
 _OUT_OF_BUDGET: Final = "failed due to running out of cost budget, no further validation rules will be run"
 _LONGEST_MESSAGE: Final = 5 * 1024
 """The most bytes of a text that a ``messageExpression`` makes."""
@@ -292,9 +291,8 @@ class Evaluation:
             self._stop(refuse(f"{what} {_OUT_OF_BUDGET}"))
         if isinstance(value, CostLimitExceededError):
             why = "" if of_message else f"'{value}': "
-            self._stop(
-                refuse(f"{why}no further validation rules will be run due to call cost exceeds limit for {stated}")
-            )
+            why += f"no further validation rules will be run due to call cost exceeds limit for {stated}"
+            self._stop(refuse(why))
         return value
 
     def _stop(self, problem: Problem) -> None:
@@ -358,8 +356,7 @@ class _Walk(Evaluation):
             seen = bindings
             if rule.is_optional:
                 seen = bindings | {"oldSelf": Optional(bindings["oldSelf"]) if "oldSelf" in bindings else NONE}
-            detail = self.judge(rule, seen, path, schema.type)
-            if not detail:
+            if not (detail := self.judge(rule, seen, path, schema.type)):
                 continue
             problem = _refusal(rule, path, value, detail)
             if self._ratchets and not rule.has_old and before is not None and equal(*before):
@@ -436,8 +433,7 @@ def field_steps(written: str) -> Sequence[str]:
     """Return the fields that a ``fieldPath`` names; none if it is malformed."""
     steps: list[str] = []
     while written:
-        step = _STEP.match(written)
-        if step is None:
+        if (step := _STEP.match(written)) is None:
             return ()
         steps.append(step[1] or _QUOTED.sub(lambda found: found[1], step[2]))
         written = written[step.end() :]

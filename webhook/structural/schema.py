@@ -100,9 +100,8 @@ class Structural:
     @cached_property
     def of_resource(self) -> Structural:
         """The schema as rules at the root of an object see it: with its version, kind and name."""
-        return type(self)(
-            self.stated | {"type": "object", "properties": {**mapping(self.stated, "properties"), **_OF_RESOURCES}}
-        )
+        properties = {**mapping(self.stated, "properties"), **_OF_RESOURCES}
+        return type(self)(self.stated | {"type": "object", "properties": properties})
 
     def number(self, name: str) -> int | None:
         """Return a limit that is a whole number."""

@@ -36,12 +36,15 @@ from webhook.simulation.cluster import (
     PORTS,
     RESOURCES,
     TAINTS,
+    Needs,
     NodeState,
     NodeVerdict,
+    Round,
+    Verdicts,
     lack_of,
 )
 from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
-from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts, other_scheduler
+from webhook.simulation.scheduler import Placement, other_scheduler
 from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either
 from webhook.why import claims, drivers, started
@@ -583,7 +586,8 @@ class _Pending:
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
             said = "; ".join(rejections.elsewhere(self.scene.cluster, each) for each in allocated)
-            yield Cause(f"no node has the devices of its allocated claims: {said}", allocated, sort="claim")
+            helps = tuple(each for claim in allocated for each in self._shared(claim))
+            yield Cause(f"no node has the devices of its allocated claims: {said}", allocated, helps, sort="claim")
         else:
             alone = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
             groups = rejections.Explainer(self.scene.cluster).groups(alone, round_)
@@ -680,11 +684,14 @@ class _Pending:
     def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
         claim = next(filter(allocation_of, needs.claims))
+        said = f"{ref_of(claim)} is allocated on {names}, and {cause.text}"
+        return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *self._shared(claim)))
+
+    def _shared(self, claim: JSONObject) -> tuple[str, ...]:
+        """Say what helps if other pods use a claim that the pod names."""
         others = {*rejections.holder(self.scene.cluster, full_name_of(claim), 0)["pods"]} - {name_of(self.pod)}
         apart = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
-        helps = (apart,) if others and self._source(claim).kind == "ResourceClaim" else ()
-        said = f"{ref_of(claim)} is allocated on {names}, and {cause.text}"
-        return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))
+        return (apart,) if others and self._source(claim).kind == "ResourceClaim" else ()
 
     def _refusal(self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs) -> tuple[str, About]:
         """Say why nodes refuse the pod, their devices aside, and what that is about."""

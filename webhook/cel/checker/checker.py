@@ -34,8 +34,7 @@ class Checker:
     """Checks one expression; the budget in force pays for work that does not grow with the text alone."""
 
     def __init__(self, scope: Scope, issues: Issues) -> None:
-        self._scope = scope
-        self._issues = issues
+        self._scope, self._issues = scope, issues
         self._inference = Inference()
         self._locals: dict[str, Type] = {}
         self._open: list[Expression] = []
@@ -97,8 +96,7 @@ class Checker:
 
     def _ident(self, node: ast.Ident) -> Type:
         name = node.name
-        local = self._locals.get(name)
-        if local is not None:
+        if (local := self._locals.get(name)) is not None:
             node.resolved = name
             return local
         return self._resolve(node, name) or self._undeclared(node, name)
@@ -115,12 +113,10 @@ class Checker:
         if name in scope.variables:
             node.resolved = f".{name}"
             return scope.variables[name]
-        found = scope.types.get(name)
-        if found is not None:
+        if (found := scope.types.get(name)) is not None:
             node.resolved = found.parameters[0]
             return found
-        declared = scope.struct(name)
-        if declared is None:
+        if (declared := scope.struct(name)) is None:
             return None
         node.resolved = declared.type
         return types.type_of(node.resolved)
@@ -158,12 +154,10 @@ class Checker:
         return types.optional_of(result) if optional or was_optional else result
 
     def _field_type(self, offset: int, struct: str, field: str) -> Type:
-        declared = self._scope.struct(struct)
-        if declared is None:
+        if (declared := self._scope.struct(struct)) is None:
             self._issues.report(offset, UNRESOLVED, struct)
             return types.ERROR
-        type_ = declared.fields.get(field)
-        if type_ is None:
+        if (type_ := declared.fields.get(field)) is None:
             self._issues.report(offset, UNDEFINED, field, struct)
             return types.ERROR
         return type_
@@ -191,8 +185,7 @@ class Checker:
         if node.target is not None:
             self._check(node.target)
         self._is_exempt = is_exempt
-        function = self._function(node.function)
-        if function is None:
+        if (function := self._function(node.function)) is None:
             return self._undeclared(node, node.function)
         node.function = function
         return self._overload(node)
@@ -214,8 +207,7 @@ class Checker:
         overloads = self._scope.overloads(node.function, len(given), member=node.target is not None)
         work(1 + len(overloads))
         for overload in overloads:
-            own = inference.result(overload, given)
-            if own is None:
+            if (own := inference.result(overload, given)) is None:
                 continue
             found.append(overload)
             if result is None:
@@ -273,8 +265,7 @@ class Checker:
 
     def _struct(self, node: ast.StructExpression) -> Type:
         name = node.name.removeprefix(".")
-        declared = self._scope.struct(name)
-        if declared is None:
+        if (declared := self._scope.struct(name)) is None:
             if name not in self._scope.types:
                 return self._undeclared(node, node.name)
             self._report(node, f"'{name}' is not a message type")
@@ -310,8 +301,7 @@ class Checker:
         return self._inference.substitute(result)
 
     def _must_be(self, node: Expression, expected: Type) -> bool:
-        fits = self._inference.assignable(expected, node.type)
-        if not fits:
+        if not (fits := self._inference.assignable(expected, node.type)):
             self._mismatch(node.offset, expected, node.type)
         return fits
 
@@ -374,9 +364,7 @@ class Inference:
 
     def assignable(self, first: Type, second: Type) -> bool:
         """Whether the types agree; if so, the meanings of their parameters are remembered."""
-        if first is second:
-            return True
-        return self._all_agree([first], [second])
+        return first is second or self._all_agree([first], [second])
 
     def _learn(self, parameter: Type, meaning: Type) -> None:
         before = self._meanings.get(parameter.name)
@@ -467,9 +455,8 @@ class Inference:
             return False
         if first.kind in _COMPOSED and (first, second) not in self._agreed:
             self._spend(1)
-            if len(first.parameters) != len(second.parameters) or not all(
-                map(self._agree, first.parameters, second.parameters)
-            ):
+            are_as_many = len(first.parameters) == len(second.parameters)
+            if not (are_as_many and all(map(self._agree, first.parameters, second.parameters))):
                 return False
             self._agreed.add((first, second))
         return True
@@ -478,8 +465,7 @@ class Inference:
         """Whether the parameter can stand for the type, and whether it already stood for something."""
         if type_ is parameter:
             return True, True
-        meaning = self._meanings.get(parameter.name)
-        if meaning is not None:
+        if (meaning := self._meanings.get(parameter.name)) is not None:
             if type_ is meaning:
                 return True, True
             if self._agree(type_, meaning):
@@ -500,8 +486,7 @@ class Inference:
             name = pending.pop()
             if name == parameter.name:
                 return False
-            meaning = self._meanings.get(name)
-            if meaning is not None:
+            if (meaning := self._meanings.get(name)) is not None:
                 pending.extend(meaning.free - found)
                 found |= meaning.free
         return True
@@ -519,8 +504,7 @@ class Inference:
             return first.kind is Kind.TYPE or first.is_nullable
         if first.name != second.name or len(first.parameters) != len(second.parameters):
             return False
-        known = self._generality.get((first, second))
-        if known is None:
+        if (known := self._generality.get((first, second))) is None:
             self._spend(1)
             known = all(map(self._says_less, first.parameters, second.parameters))
             self._generality[first, second] = known

@@ -97,8 +97,7 @@ def estimate_cost(
 
 class _Estimator:
     def __init__(self, scope: Scope, declared_size: Callable[[EstimatedNode], Bounds | None]) -> None:
-        self._scope = scope
-        self._declared_size = declared_size
+        self._scope, self._declared_size = scope, declared_size
         self._budget = current()
         self._presence = fixed(scope.options.presence_test_cost)
         self._paths: dict[Expression, _Path] = {}
@@ -138,8 +137,7 @@ class _Estimator:
             return fixed(size_of_value(node.value))
         if isinstance(node, ast.ListExpression | ast.MapExpression):
             return fixed(len(node.elements if isinstance(node, ast.ListExpression) else node.entries))
-        size = self._declared_size(EstimatedNode(node.type, self._steps(node)))
-        if size is not None:
+        if (size := self._declared_size(EstimatedNode(node.type, self._steps(node)))) is not None:
             self._sizes[node] = size
             return size
         return ONE if _is_scalar(node.type) else None
@@ -160,8 +158,7 @@ class _Estimator:
     # -- nodes
 
     def _shared(self, node: ast.Shared) -> Bounds:
-        cost = self._shared_costs.get(node)
-        if cost is None:
+        if (cost := self._shared_costs.get(node)) is None:
             cost = self._shared_costs[node] = self.cost(node.original)
             self._paths[node] = self._path(node.original)
             self._copy_sizes(node, node.original)

@@ -10,9 +10,9 @@ called only with values of the declared types. Values of an opaque type are of a
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from webhook.cel.errors import Issues
 from webhook.cel.functions import Overload
@@ -130,9 +130,12 @@ class Checked(NamedTuple):
 class Scope:
     """The meanings of names: the functions, variables, types and macros of libraries; immutable."""
 
+    always: ClassVar[tuple[Library, ...]] = ()
+    """The libraries of every scope."""
+
     def __init__(
         self,
-        libraries: Sequence[Library] = (),
+        libraries: Iterable[Library] = (),
         *,
         variables: Mapping[str, Type] | None = None,
         options: EnvironmentOptions | None = None,
@@ -152,7 +155,7 @@ class Scope:
         self.dotted_roots: frozenset[str] = frozenset()
         """The first parts of all other names with dots."""
         self._overloads: dict[tuple[str, int, bool], tuple[Overload, ...]] = {}
-        self._add((*libraries, Library(variables=variables or {})))
+        self._add((*self.always, *libraries, Library(variables=variables or {})))
 
     def _add(self, libraries: Sequence[Library]) -> None:
         """Adds to an environment under construction; shared parts are replaced, not changed."""
@@ -199,8 +202,7 @@ class Scope:
     def overloads(self, function: str, arity: int, *, member: bool) -> tuple[Overload, ...]:
         """The overloads of a function for one form of call; the target of a member counts as an argument."""
         key = (function, arity, member)
-        found = self._overloads.get(key)
-        if found is None:
+        if (found := self._overloads.get(key)) is None:
             known = [each for each in self.functions[function] if each.member is member]
             found = tuple(each for each in known if len(each.parameters) == arity)
             if function in _COMPARISONS and not self.options.cross_type_numeric:  # of numbers of one type
@@ -211,8 +213,7 @@ class Scope:
 
     def struct(self, name: str) -> StructType | None:
         """The struct type of a full name, declared by itself or through its family."""
-        declared = self.structs.get(name)
-        if declared is None:
+        if (declared := self.structs.get(name)) is None:
             above, rest = None, name
             while above is None and (rest := rest.rpartition(".")[0]):
                 above = self.structs.get(rest)

@@ -224,10 +224,6 @@ def _contains(whole: list[Value], part: list[Value]) -> bool:
     return all(contains(each, whole) for each in part)
 
 
-def _intersects(first: list[Value], second: list[Value]) -> bool:
-    return any(contains(each, second) for each in first)
-
-
 def _set_function(name: str, implementation: Implementation, factor: float) -> Overload:
     id_, cost = f"list_sets_{name}_list", costs.of_product(factor)
     return Overload(f"sets.{name}", id_, (_LIST, _LIST), BOOL, implementation, cost=cost)
@@ -237,6 +233,6 @@ SETS: Final = Library(
     functions=(
         _set_function("contains", _contains, 1.0),
         _set_function("equivalent", lambda first, second: _contains(first, second) and _contains(second, first), 2.0),
-        _set_function("intersects", _intersects, 1.0),
+        _set_function("intersects", lambda first, second: any(contains(each, second) for each in first), 1.0),
     ),
 )

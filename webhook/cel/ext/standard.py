@@ -256,7 +256,6 @@ _OPERATORS: Final = (
 )  # fmt: skip
 """Those without an implementation are the compiler's, or among `webhook.cel.runtime.operators.OPERATORS`."""
 
-
 _TWO: Final = (STRING, STRING)
 _PREFIX: Final[Mapping[str, Any]] = {
     "cost": costs.of_argument(0),

@@ -64,8 +64,7 @@ _PRECISION: Final = "could not parse formatting clause: error while parsing prec
 
 def _precision(found: re.Match[str]) -> int | None:
     """The precision of a clause."""
-    digits = found[1]
-    if digits is None:
+    if (digits := found[1]) is None:
         return None
     if not found[2]:
         raise _FormatError(f"{_PRECISION}could not find end of precision specifier")
@@ -203,8 +202,7 @@ def _scalar(value: Value) -> str:
     if type(value) is Type:
         return value.name
     type_ = type_of(value)
-    convert = conversions.CONVERSIONS[STRING].get(type_)
-    if convert is None:
+    if (convert := conversions.CONVERSIONS[STRING].get(type_)) is None:
         raise _FormatError(f"{_STRING_CLAUSE}, was given {type_.name}")
     try:
         return str(convert(value))

@@ -49,7 +49,6 @@ _TEXTS: Final = frozenset({Kind.STRING, Kind.BYTES})
 
 _twice: Final = of_argument(0, 2 * STRING_FACTOR)
 
-
 _Charge = tuple[CostFunction, Estimate]
 """The cost of a call and its estimate."""
 
@@ -118,9 +117,7 @@ def _replacements(size: int, old: int, *, is_no_change: bool) -> tuple[int, int]
     if not old:
         # An empty text matches around every character.
         return min(size + 1, MOST), size
-    if is_no_change:
-        return 0, size
-    return math.ceil(size / old), 0
+    return (0, size) if is_no_change else (math.ceil(size / old), 0)
 
 
 def _split_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:

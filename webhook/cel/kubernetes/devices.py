@@ -79,8 +79,7 @@ def cost_of(
         BudgetExceededError: The check is more work than the budget in force allows.
     """
     key = expression, release, gates & _RELEVANT, stored, is_derived, current().is_offline
-    known = _results.get(key)
-    if known is None:
+    if (known := _results.get(key)) is None:
         found = compile_selector(expression, release, gates, stored=stored, is_derived=is_derived)
         known = found if isinstance(found, Refusal) else max_cost(found, release)
         text = known.text if isinstance(known, Refusal) else ""
@@ -111,11 +110,13 @@ def compile_selector(
     known = selector_environment(release, relevant, stored=stored)
 
     def refuse(type_: Type) -> Refusal | None:
+        wanted = ""
         if is_derived:
             wanted = _of_derived(type_, has_lists=stored or LIST_ATTRIBUTES in gates)
-        else:
-            attribute = _attribute_type(release, relevant, stored=stored)
-            wanted = _of_selector(type_, None if release <= _NAMED_RESOURCES else attribute)
+        elif release <= _NAMED_RESOURCES:
+            wanted = "" if type_ == BOOL else "bool"
+        elif type_ not in (BOOL, ANY, _attribute_type(release, relevant, stored=stored)):
+            wanted = f"bool or the unknown type, not {declared_name(type_)}"
         return Refusal(f"must evaluate to {wanted}", issues=(Issue(NOT_A_RESULT),)) if wanted else None
 
     found = known.attempt(expression, refuse)
@@ -124,13 +125,6 @@ def compile_selector(
         if not expression and release < _NO_COLUMN_SINCE:  # before Kubernetes 1.32 (cel-go 0.22), it has a column
             return found._replace(text=found.text.replace("<input>:1:0:", "<input>:1:1:", 1))
     return found
-
-
-def _of_selector(type_: Type, attribute: Type | None) -> str:
-    """The type that a selector must evaluate to; empty if it does."""
-    if attribute is None:
-        return "" if type_ == BOOL else "bool"
-    return "" if type_ in (BOOL, ANY, attribute) else f"bool or the unknown type, not {declared_name(type_)}"
 
 
 _SCALARS: Final = (BOOL, INT, STRING, SEMVER, ANY, DYN)
@@ -168,9 +162,9 @@ def selector_environment(release: Release, gates: frozenset[str] = frozenset(), 
     """The environment of selectors; stored ones may use the additions of all gates, others those of the given ones."""
     base = environment(release, stored=stored)
     if release <= _NAMED_RESOURCES:
-        return base.extend(_NAMED_RESOURCES_LIBRARY, semver.library(0))
+        return base.extend(_NAMED_RESOURCES_LIBRARY, semver.VERSION_0)
     usable = max(compatible_with(release, stored=stored), _FIRST)
-    libraries = [BINDINGS] if usable >= _SEMVER_SINCE else [BINDINGS, semver.library(0)]
+    libraries = [BINDINGS] if usable >= _SEMVER_SINCE else [BINDINGS, semver.VERSION_0]
     if release >= _LISTS_SINCE and (stored or LIST_ATTRIBUTES in gates):
         libraries.append(_INCLUDES if release < _ANY_LENGTH_SINCE else _INCLUDES_OF_ANY_LENGTH)
     attribute = _attribute_type(release, gates, stored=stored)

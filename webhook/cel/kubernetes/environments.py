@@ -27,23 +27,6 @@ from webhook.cel.types.base import BOOL, DYN, INT, STRING, TIMESTAMP, Kind, Type
 from webhook.records import NamedTuple
 from webhook.release import Release
 
-# -- Keys in the paths of JSON Patch (library/jsonpatch.go)
-
-
-_ESCAPES: Final = str.maketrans({"/": "~1", "~": "~0"})
-_JSON_PATCH_KEYS: Final = Library(
-    functions=(
-        Overload(
-            "jsonpatch.escapeKey",
-            "string_jsonpatch_escapeKey_string",
-            (STRING,),
-            STRING,
-            lambda key: key.translate(_ESCAPES),
-        ),
-    ),
-)
-
-
 CALL_LIMIT: Final = 1_000_000
 """The largest cost of one expression."""
 POLICY_LIMIT: Final = 10_000_000
@@ -86,7 +69,7 @@ LIBRARIES: Final = (
     Versioned(net.LIBRARY, since=30),
     Versioned(authorizing.SELECTORS, since=31),
     Versioned(TWO_VARIABLE_COMPREHENSIONS, since=32),
-    Versioned(semver.library(1), since=33),
+    Versioned(semver.VERSION_1, since=33),
     Versioned(LISTS, since=34),
 )
 _HOMOGENEOUS: Final = Library(validators=(homogeneous_aggregates,))
@@ -109,16 +92,14 @@ def environment(release: Release, *, stored: bool = False) -> Environment:
         libraries.append(formats.library(release))
     if release >= _COSTS_SINCE:
         libraries.append(costs.COSTS)
-    return Environment(
-        libraries,
-        options=EnvironmentOptions(
-            homogeneous_literals=release < _VALIDATED_SINCE,
-            cross_type_numeric=usable >= _CROSS_TYPE_SINCE,
-            presence_test_cost=0,
-            strict_optionals=release >= _NEWER_CEL_SINCE,
-            quoting=quoting if release >= _QUOTES_SINCE else Quoting.UNKNOWN,
-        ),
+    options = EnvironmentOptions(
+        homogeneous_literals=release < _VALIDATED_SINCE,
+        cross_type_numeric=usable >= _CROSS_TYPE_SINCE,
+        presence_test_cost=0,
+        strict_optionals=release >= _NEWER_CEL_SINCE,
+        quoting=quoting if release >= _QUOTES_SINCE else Quoting.UNKNOWN,
     )
+    return Environment(libraries, options=options)
 
 
 # -- admission
@@ -208,7 +189,14 @@ def any_object(name: str) -> StructType:
 
 # Other fields of a JSONPatch have no type (apiserver/pkg/cel/mutation/jsonpatch.go).
 _PATCH_FIELDS: Final = _OpenFields({"op": STRING, "path": STRING, "from": STRING, "value": DYN}, Type(Kind.BOOL, ""))
-_PATCH_TYPES: Final = Library(structs=(any_object("Object"), StructType(struct("JSONPatch"), _PATCH_FIELDS)))
+_ESCAPES: Final = str.maketrans({"/": "~1", "~": "~0"})
+_ESCAPE_KEY: Final = Overload(
+    "jsonpatch.escapeKey", "string_jsonpatch_escapeKey_string", (STRING,), STRING, lambda key: key.translate(_ESCAPES)
+)
+"""Escapes a key for the path of a JSON Patch (library/jsonpatch.go)."""
+_PATCHES: Final = Library(
+    functions=(_ESCAPE_KEY,), structs=(any_object("Object"), StructType(struct("JSONPatch"), _PATCH_FIELDS))
+)
 
 
 @lru_cache(maxsize=64)
@@ -231,7 +219,7 @@ def admission_environment(
     if authorizer and release >= _AUTHORIZER_SINCE:
         variables |= authorizing.VARIABLES
     if patch_types:
-        added += [_PATCH_TYPES, _JSON_PATCH_KEYS]
+        added.append(_PATCHES)
     return environment(release, stored=stored).extend(*added, variables=variables)
 
 
@@ -253,9 +241,7 @@ def variable_type(type_: Type | None) -> Type:
         return DYN
     if type_.kind is Kind.LIST:
         return list_of(variable_type(type_.parameters[0]))
-    if type_.kind is Kind.MAP:
-        return map_of(*map(variable_type, type_.parameters))
-    return type_
+    return map_of(*map(variable_type, type_.parameters)) if type_.kind is Kind.MAP else type_
 
 
 _UNKNOWN: Final = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.PARAMETER, Kind.TYPE, Kind.ERROR})

@@ -48,8 +48,7 @@ class Format(NamedTuple):
 
 
 def _is_date(text: str) -> bool:
-    match = _DATE_TEXT.fullmatch(text)
-    if match is None:
+    if (match := _DATE_TEXT.fullmatch(text)) is None:
         return False
     year, month, day = map(int, match.groups())
     try:
@@ -122,19 +121,14 @@ def library(release: Release) -> Library:
     """The library with the texts of a Kubernetes release."""
     known = named(release)
 
+    def find(name: str) -> Optional:
+        return Optional(known[name]) if name in known else NONE
+
+    every = [(f"format.{name}", value) for name, value in known.items()]
     return Library(
         functions=(
             member("validate", "format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate),
-            Overload(
-                "format.named",
-                "format-named",
-                (STRING,),
-                optional_of(FORMAT),
-                lambda name: Optional(known[name]) if name in known else NONE,
-            ),
-            *(
-                Overload(f"format.{name}", f"format.{name}", (), FORMAT, lambda value=value: value)
-                for name, value in known.items()
-            ),
+            Overload("format.named", "format-named", (STRING,), optional_of(FORMAT), find),
+            *(Overload(name, name, (), FORMAT, lambda value=value: value) for name, value in every),
         ),
     )

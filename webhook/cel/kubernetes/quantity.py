@@ -66,8 +66,7 @@ _parse_short = lru_cache(maxsize=1024)(_parse)
 
 
 def _as_integer(quantity: Quantity) -> int:
-    number = quantity.number.as_int64()
-    if number is None:
+    if (number := quantity.number.as_int64()) is None:
         raise EvaluationError("cannot convert value to integer")
     return number
 

@@ -22,8 +22,7 @@ def _compiled(pattern: str) -> CompiledPattern:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = _compiled(pattern).search(text)
-    return "" if found is None else found.group()
+    return next((match.group() for match in _compiled(pattern).find_all(text)), "")
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import string
-from functools import lru_cache
 from typing import Final
 
 from webhook.cel.checker.declarations import Library
@@ -112,6 +111,13 @@ def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 - a
     return parse(".".join(parts + ["0"] * (_PARTS - len(parts))))
 
 
+def _without_zeros(part: str) -> str:
+    if len(part.encode(errors="surrogatepass")) <= 1:
+        return part
+    part = part.lstrip("0")
+    return part if part[:1] in _DIGITS and part else f"0{part}"
+
+
 def _part(name: str, position: int) -> Overload:
     def part(semver: Semver) -> int:
         number = semver.numbers[position]
@@ -122,31 +128,23 @@ def _part(name: str, position: int) -> Overload:
 
 _PAIR: Final = (SEMVER, SEMVER)
 
-
-_FUNCTIONS: Final = (
-    Overload("semver", "string_to_semver", (STRING,), SEMVER, parse),
-    Overload("isSemver", "is_semver_string", (STRING,), BOOL, succeeds(parse)),
-    member("isGreaterThan", "semver_is_greater_than", _PAIR, BOOL, operator.gt),
-    member("isLessThan", "semver_is_less_than", _PAIR, BOOL, operator.lt),
-    member("compareTo", "semver_compare_to", _PAIR, INT, compare),
-    _part("major", 0),
-    _part("minor", 1),
-    _part("patch", 2),
+VERSION_0: Final = Library(
+    functions=(
+        Overload("semver", "string_to_semver", (STRING,), SEMVER, parse),
+        Overload("isSemver", "is_semver_string", (STRING,), BOOL, succeeds(parse)),
+        member("isGreaterThan", "semver_is_greater_than", _PAIR, BOOL, operator.gt),
+        member("isLessThan", "semver_is_less_than", _PAIR, BOOL, operator.lt),
+        member("compareTo", "semver_compare_to", _PAIR, INT, compare),
+        _part("major", 0),
+        _part("minor", 1),
+        _part("patch", 2),
+    ),
 )
-_NORMALIZING: Final = (
-    Overload("semver", "string_bool_to_semver", (STRING, BOOL), SEMVER, _parse_normalized),
-    Overload("isSemver", "is_semver_string_bool", (STRING, BOOL), BOOL, succeeds(_parse_normalized)),
+VERSION_1: Final = Library(
+    functions=(
+        *VERSION_0.functions,
+        Overload("semver", "string_bool_to_semver", (STRING, BOOL), SEMVER, _parse_normalized),
+        Overload("isSemver", "is_semver_string_bool", (STRING, BOOL), BOOL, succeeds(_parse_normalized)),
+    ),
 )
-
-
-def _without_zeros(part: str) -> str:
-    if len(part.encode(errors="surrogatepass")) <= 1:
-        return part
-    part = part.lstrip("0")
-    return part if part[:1] in _DIGITS and part else f"0{part}"
-
-
-@lru_cache(maxsize=2)
-def library(version: int) -> Library:
-    """Version 0 of the library, or 1, which brought the second argument of `semver` and `isSemver`, to normalize."""
-    return Library(functions=_FUNCTIONS + (_NORMALIZING if version else ()))
+"""It has brought the second argument of `semver` and `isSemver`, to normalize."""

@@ -168,17 +168,14 @@ def unescape(data: bytes, part: URLPart) -> bytes:
     for found in (_OF_HOSTS if part in {URLPart.HOST, URLPart.ZONE} else _PERCENTS).finditer(data):
         if not found[0].startswith(b"%"):
             raise ValueError(f"invalid character {quoted(_text(found[0]))} in host name")
-        _check_escape(found[0], part)
+        escaped = _ESCAPE.fullmatch(found[0])
+        byte = int(escaped[1], 16) if escaped else -1
+        if byte not in _ESCAPABLE.get(part, range(256)) and found[0] != _PERCENT:
+            raise ValueError(f"invalid URL escape {quoted(_text(found[0]))}")
         plain += data[at : found.start()]
-        plain.append(int(found[0][1:], 16))
+        plain.append(byte)
         at = found.end()
     return bytes(plain) + data[at:]
-
-
-def _check_escape(escaped: bytes, part: URLPart) -> None:
-    match = _ESCAPE.fullmatch(escaped)
-    if match is None or (escaped != _PERCENT and int(match[1], 16) not in _ESCAPABLE.get(part, range(256))):
-        raise ValueError(f"invalid URL escape {quoted(_text(escaped))}")
 
 
 def parse_request_uri(text: str) -> URL:
@@ -259,11 +256,9 @@ def _parse_authority(authority: bytes) -> tuple[bytes | None, bytes]:
 
 
 def _parse_host(host: bytes) -> bytes:
-    opening = host.rfind(b"[")
-    if opening >= 0:
+    if (opening := host.rfind(b"[")) >= 0:
         return _parse_literal(host, opening)
-    colon = host.rfind(b":")
-    if colon >= 0:
+    if (colon := host.rfind(b":")) >= 0:
         _check_port(host[colon:])
     return unescape(host, URLPart.HOST)
 
@@ -309,7 +304,6 @@ def _url(text: str) -> URL:
 
 
 _URL: Final = (URL_TYPE,)
-
 
 LIBRARY: Final = Library(
     functions=(

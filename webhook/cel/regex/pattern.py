@@ -22,7 +22,6 @@ MAX_HEIGHT: Final = 1000
 MAX_SIZE: Final = (128 << 20) // 40
 """The number of instructions of 40 bytes that fit the memory that Go allows."""
 
-
 COUNT: Final = "invalid repeat count"
 _ARGUMENT: Final = "missing argument to repetition operator"
 LITERAL, CLASS, OTHER, CONCATENATION, ALTERNATION, CAPTURE = range(6)
@@ -167,9 +166,8 @@ class _Reader:
         self._merge()
         branch, branches = self._joined(self._parts, CONCATENATION), self._branches
         self._parts = []
-        if branches and all(
-            each.kind == CLASS or (each.kind == LITERAL and each.size == 1) for each in (branches[-1], branch)
-        ):
+        both = (*branches[-1:], branch)
+        if branches and all(each.kind == CLASS or (each.kind == LITERAL and each.size == 1) for each in both):
             branches[-1].weight += branch.weight
             branches[-1].kind = CLASS
         else:
@@ -252,13 +250,8 @@ class _Reader:
             size = most * part.size + most - least
         else:
             size = 1 + least * part.size if least else 2 + part.size
-        node = Node(
-            OTHER,
-            max(1, size),
-            weight=part.weight + 1 if counts is None else part.weight * count,
-            height=part.height + 1,
-            copies=part.copies * count if most else 1,
-        )
+        weight, copies = part.weight + 1 if counts is None else part.weight * count, part.copies * count if most else 1
+        node = Node(OTHER, max(1, size), weight=weight, height=part.height + 1, copies=copies)
         self._parts[-1] = node
         self._check(node)
         if count > 1 and node.copies > MAX_REPEAT:
@@ -320,8 +313,7 @@ class _Reader:
     def _character(self) -> int:
         """An escape that stands for a character."""
         text, start = self._text, self._at
-        char = text[start + 1 : start + 2]
-        if not char:
+        if not (char := text[start + 1 : start + 2]):
             self._fail("trailing backslash at end of expression", len(text))
         if char == "x":
             return self._hexadecimal(start)
@@ -337,8 +329,7 @@ class _Reader:
         found = _HEXADECIMAL.match(self._text, start)
         digits = (found[1] or found[2]).lstrip("0") or "0" if found else ""
         if found is None or len(digits) > _MOST_DIGITS or int(digits, 16) > _MAX_RUNE:
-            begun = _BEGUN.match(self._text, start)
-            if begun is None:
+            if (begun := _BEGUN.match(self._text, start)) is None:
                 self._fail(_ESCAPE, start, start + 4)
             sizes = range(_MOST_DIGITS, min(len(begun[1]), _MOST_DIGITS + 1) + 1)
             too_large = (begun.start(1) + size for size in sizes if int(begun[1][:size], 16) > _MAX_RUNE)
@@ -350,8 +341,7 @@ class _Reader:
         r"""`\pN`, `\p{Greek}`, `\P{^Greek}`."""
         text, start = self._text, self._at
         negative = text[start + 1] == "P"
-        found = _UNICODE.match(text, start)
-        if found is None:
+        if (found := _UNICODE.match(text, start)) is None:
             self._fail(_RANGE, start)
         name, self._at = found[1] or found[2] or "", found.end()
         if name.startswith("^"):
@@ -467,7 +457,6 @@ _SCRIPTS: Final = (
     "Tai_Tham Tai_Viet Takri Tamil Tangsa Tangut Telugu Thaana Thai Tibetan Tifinagh Tirhuta Toto Ugaritic Vai "
     "Vithkuqi Wancho Warang_Citi Yezidi Yi Zanabazar_Square"
 )
-
 
 _IGNORED: Final = str.maketrans("", "", "_- ")
 

@@ -40,23 +40,13 @@ class CompiledPattern:
         self._size = compiled.programsize
         self._found: dict[str, bool] = {}
 
-    def search(self, text: str) -> Match[str] | None:
-        """Finds the pattern anywhere in a text.
-
-        Raises:
-            BudgetExceededError: The work exceeds the budget in force.
-        """
-        found: Match[str] | None = self._compiled.search(self._readable(text))
-        return found
-
     def is_in(self, text: str) -> bool:
         """Whether the pattern is found anywhere in a text; searching bytes avoids counting characters.
 
         Raises:
             BudgetExceededError: The work exceeds the budget in force.
         """
-        found = self._found.get(text)
-        if found is None:
+        if (found := self._found.get(text)) is None:
             work(len(text) * self._size // _STEPS)
             found = self._compiled.search((text if text.isascii() else readable(text)).encode()) is not None
             if len(text) <= _SHORT:
@@ -71,12 +61,9 @@ class CompiledPattern:
         Raises:
             BudgetExceededError: The work exceeds the budget in force.
         """
-        found: Iterator[Match[str]] = self._compiled.finditer(self._readable(text))
-        return found
-
-    def _readable(self, text: str) -> str:
         work(len(text) * self._size // _STEPS)
-        return readable(text)
+        found: Iterator[Match[str]] = self._compiled.finditer(readable(text))
+        return found
 
 
 _ENTRY: Final = 400
@@ -92,8 +79,7 @@ def check_pattern(pattern: str) -> ParsedPattern:
         EvaluationError: Go rejects the pattern.
         BudgetExceededError: The work exceeds the budget in force.
     """
-    found = _known.get(pattern)
-    if found is None:
+    if (found := _known.get(pattern)) is None:
         work(len(pattern))
         found = read_pattern(pattern)
         _known.put(pattern, found, _ENTRY + 2 * getsizeof(pattern))
@@ -111,8 +97,7 @@ def compile_pattern(pattern: str) -> CompiledPattern:
         EvaluationError: Go rejects the pattern, or it is too large for RE2's memory.
         BudgetExceededError: The work exceeds the budget in force.
     """
-    found = _patterns.get(pattern)
-    if found is None:
+    if (found := _patterns.get(pattern)) is None:
         read = check_pattern(pattern)
         if read.weight > _MAX_WEIGHT:
             raise _too_large()

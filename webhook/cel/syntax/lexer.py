@@ -122,8 +122,7 @@ def value_of(kind: str, text: str) -> object:
     if kind in CONSTANTS:
         return CONSTANTS[kind]
     parse, noun = _PARSERS[kind]
-    value = parse(text)
-    if value is None:
+    if (value := parse(text)) is None:
         raise ValueError(INVALID_LITERAL.format(noun))
     return value
 

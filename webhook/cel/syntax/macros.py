@@ -89,16 +89,8 @@ def fold(
         condition: The condition under which it continues; None for always.
         result: None for the accumulator.
     """
-    return ast.Comprehension(
-        at,
-        shape,
-        target,
-        initial,
-        condition or ast.Literal(at, value=True),
-        step,
-        result or ast.Ident(at, ast.ACCUMULATOR),
-        **names,
-    )
+    condition, result = condition or ast.Literal(at, value=True), result or ast.Ident(at, ast.ACCUMULATOR)
+    return ast.Comprehension(at, shape, target, initial, condition, step, result, **names)
 
 
 def _has(at: int, operands: Sequence[Expression]) -> Expression:

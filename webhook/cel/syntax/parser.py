@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Final, NoReturn
+from typing import Final
 
 from webhook.budget import work
 from webhook.cel.errors import (
@@ -208,27 +208,14 @@ class TokenStream:
             self._error(EXTRANEOUS, self._shown, Expected(expected))
             self._skip(AFTER_MEMBER | expected)
 
-    def no_field(self, operand: Expression) -> NoReturn:
-        """Reports a token other than a name after a dot, and skips to one that can follow the operand.
-
-        Raises:
-            MemberEndedError: Always.
-        """
-        self._no_alternative()
-        self._recover("member", AFTER_MEMBER)
-        raise MemberEndedError(operand)
-
-    def no_alternative(self, stop: frozenset[str]) -> None:
+    def no_alternative(self, stop: frozenset[str], place: str = "") -> None:
         """Reports that the token after the next one fits no construct that begins with the next one."""
-        self._no_alternative()
-        self._recover(stop, stop)
-
-    def _no_alternative(self) -> None:
         text, at = self._text(self.at, self.at + 1), self.at + 1
         if text[1:] in {"true", "false", "null"}:  # after any character (cel-go parser.go, reservedIdentifier)
             self._error(MISMATCHED, text[1:], Expected({"IDENTIFIER"}), at=at)
         else:
             self._error(NO_ALTERNATIVE, text, at=at)
+        self._recover(place or stop, stop)
 
     def _text(self, first: int, last: int) -> str:
         """The text from one token to another, with the white space between them, without what the lexer skipped."""
@@ -280,7 +267,6 @@ _COST_OF_TOKEN: Final = 10
 """The work spent for a token in advance: parsing it, and checking, estimating and compiling its nodes."""
 _COST_OF_MACRO: Final = 100
 """The work spent for the nodes that a macro adds."""
-
 
 Places = dict[Expression, tuple[int, int]]
 """Where operands begin and end, without the parentheses around them."""
@@ -505,10 +491,8 @@ class _Parser(TokenStream):
         offset = self.offset
         text = self.take()
         name = dot + text
-        if self.has_braces:
-            struct = self._struct(name)
-            if struct is not None:
-                return struct
+        if self.has_braces and (struct := self._struct(name)) is not None:
+            return struct
         is_call = self.kind == "("
         if text in RESERVED:
             if is_call:
@@ -637,8 +621,7 @@ class _Parser(TokenStream):
         offset = self.advance()
         if not self._opens(OPENED_INDEX, AFTER_MEMBER):
             raise MemberEndedError(ast.Failed(offset))
-        optional = self.kind == "?"
-        if optional:
+        if optional := self.kind == "?":
             self.advance()
         index = self._within(IN_INDEX)
         if not self.expect("]", AFTER_MEMBER):
@@ -649,8 +632,9 @@ class _Parser(TokenStream):
 
     def _dot(self, operand: Expression) -> Expression:
         following = self.ahead(1)
-        if following != "IDENTIFIER" and following not in self._fields and following != "?":
-            self.no_field(operand)
+        if following not in self._fields and following != "?":
+            self.no_alternative(AFTER_MEMBER, "member")
+            raise MemberEndedError(operand)
         dot = self.advance()
         if following != "IDENTIFIER":
             return self._special_field(operand, dot)
@@ -663,12 +647,10 @@ class _Parser(TokenStream):
 
     def _special_field(self, operand: Expression, dot: int) -> Expression:
         """The special forms after a dot: a question mark, a name in quotes."""
-        optional = self.kind == "?"
-        if optional:
+        if optional := self.kind == "?":
             self.advance()
         at = self.offset
-        field = self._field_name(at, self.can_follow())
-        if field is None:
+        if (field := self._field_name(at, self.can_follow())) is None:
             return ast.Failed(at) if self._quoting is Quoting.UNKNOWN else self._report(at, "unsupported ident kind")
         if not optional:
             return self._raised(ast.Select(dot, operand, field), operand)
@@ -691,8 +673,7 @@ class _Parser(TokenStream):
 
     def _call(self, at: int, name: str, arguments: list[Expression], target: Expression | None = None) -> Expression:
         member = target is not None
-        macro = self._macros.get((name, len(arguments), member))
-        if macro is not None:
+        if (macro := self._macros.get((name, len(arguments), member))) is not None:
             work(_COST_OF_MACRO)
             try:
                 expanded = macro.expand(at, arguments if target is None else (target, *arguments))

@@ -185,7 +185,6 @@ LIST: Final = list_of(DYN)
 MAP: Final = map_of(DYN, DYN)
 OPTIONAL: Final = optional_of(DYN)
 
-
 UNKNOWN_KINDS: Final = frozenset({Kind.ANY, Kind.DYN})
 """Types about which nothing is known before evaluation."""
 
@@ -207,6 +206,4 @@ def is_optional(type_: Type) -> bool:
 
 def unwrap_optional(type_: Type) -> tuple[Type, bool]:
     """The type inside an optional and True, or the type itself and False."""
-    if is_optional(type_):
-        return type_.parameters[0], True
-    return type_, False
+    return (type_.parameters[0], True) if is_optional(type_) else (type_, False)

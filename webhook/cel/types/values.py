@@ -20,7 +20,6 @@ from webhook.records import Record
 Value: TypeAlias = Any
 """A value of CEL."""
 
-
 _Class = TypeVar("_Class", bound=type[Any])
 
 ABSENT: Final = object()
@@ -259,8 +258,7 @@ def are_comparable(first: Value, second: Value) -> bool:
         return True
     if cls is Optional:
         return type(second) is not Optional or are_comparable(first.value, second.value)
-    takes = getattr(first, "cel_takes", None)
-    if takes is not None:
+    if (takes := getattr(first, "cel_takes", None)) is not None:
         return bool(takes(second))
     return cls is type(second) or cls not in OWN_CLASSES.values()
 

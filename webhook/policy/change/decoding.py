@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Final
 
 from webhook.api.judgement import decoder
@@ -10,7 +9,7 @@ from webhook.api.versions import type_of
 from webhook.objects import JSONObject, text
 from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.verdict import EvaluationFault
-from webhook.policy.manifest.kinds import GroupVersionKind, kind_in, kind_of
+from webhook.policy.manifest.kinds import GroupVersionKind, kind_in
 from webhook.problem import Path, quoted
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
 
@@ -66,13 +65,12 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
     is_other = own != kind and bool(kind.kind) and policies.kinds.has_group(own.group)
     if is_other and policies.kinds.find(kind) is None:
         raise DecodingError(_unregistered(kind))
-    decode = _decoder(obj if is_other else before, policies)
-    found = decode(obj)
+    found = _misfits(obj, kind if is_other else own, policies)
     if not found:
         if is_other:
             _refuse_other(kind, own, policies)
         return
-    older = set[tuple[str, ...]]() if is_other else {_field(misfit) for misfit in decode(before)}
+    older = set() if is_other else {_field(misfit) for misfit in _misfits(before, own, policies)}
     new = [misfit for misfit in found if _field(misfit) not in older]
     if wrong := [misfit for misfit in new if misfit.refuses]:
         raise DecodingError(as_reported(wrong)[0].problem().message)
@@ -112,15 +110,10 @@ def _field(misfit: Misfit) -> tuple[str, ...]:
     return tuple(step for step in misfit.path if isinstance(step, str))
 
 
-def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Sequence[Misfit]]:
-    api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
-    is_known = type_of(api_version, kind) is not None
-    if not is_known and not policies.kinds.has_group(kind_of(api_version, kind).group):
-        return lambda _: ()
-    struct = decoder(api_version, kind, policies.release)
-
-    def decode(value: JSONObject) -> Sequence[Misfit]:
-        misfits = apart(struct.walk(value))[0]
-        return [misfit for misfit in misfits if misfit.refuses or (is_known and misfit.rule == UNKNOWN_FIELD)]
-
-    return decode
+def _misfits(obj: JSONObject, kind: GroupVersionKind, policies: PolicySet) -> list[Misfit]:
+    """List what does not fit a kind, as far as it is known."""
+    is_known = type_of(kind.api_version, kind.kind) is not None
+    if not is_known and not policies.kinds.has_group(kind.group):
+        return []
+    misfits = apart(decoder(kind.api_version, kind.kind, policies.release).walk(obj))[0]
+    return [misfit for misfit in misfits if misfit.refuses or (is_known and misfit.rule == UNKNOWN_FIELD)]

@@ -15,12 +15,10 @@ from webhook.policy.manifest.kinds import Kinds
 
 def completed(request: Request, kinds: Kinds) -> Request:
     """Return a request of manifests as the API server shows it to policies: with defaults."""
-    obj, old = request.object, request.old_object
     if request.subresource and kinds.custom(request.kind) is None:
         return request
-    return request._replace(
-        object=None if obj is None else decoded(obj, kinds), old_object=None if old is None else decoded(old, kinds)
-    )
+    obj, old = (each if each is None else decoded(each, kinds) for each in (request.object, request.old_object))
+    return request._replace(object=obj, old_object=old)
 
 
 def defaulted(request: Request, kinds: Kinds) -> Request:

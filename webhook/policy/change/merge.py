@@ -47,8 +47,7 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, dupl
         MutationError: The configuration is not of the object's type, or would replace an atomic value.
     """
     _expect_typed(configuration, schema, "patch")
-    atomics = list(_atomics(configuration, schema, ""))
-    if atomics:
+    if atomics := list(_atomics(configuration, schema, "")):
         listed = ", ".join(atomics)
         raise _unmergeable(
             f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {listed}", atomics
@@ -65,9 +64,8 @@ def expect_whole_numbers(configuration: JSONObject, schema: Structure) -> None:
     Raises:
         MutationError: It does.
     """
-    for error in _fractions(configuration, schema):
-        kind = kind_in(configuration)
-        raise MutationError(f"unable to convert unstructured object to {kind}: {error}")
+    if error := next(_fractions(configuration, schema), ""):
+        raise MutationError(f"unable to convert unstructured object to {kind_in(configuration)}: {error}")
 
 
 def _fractions(value: Any, shape: Shape) -> Iterator[str]:
@@ -113,8 +111,7 @@ def _item_without_nulls(value: Any, shape: Shape) -> Any:
 
 
 def _expect_typed(obj: JSONObject, schema: Structure, which: str, tolerated: tuple[str, ...] = ()) -> None:
-    errors = [text for text, code in _type_errors(obj, schema) if code not in tolerated]
-    if errors:
+    if errors := [text for text, code in _type_errors(obj, schema) if code not in tolerated]:
         # typed/helpers.go, ValidationErrors.Error
         text = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {each}" for each in errors)
         raise _unmergeable(f"failed to convert {which} object to typed object: {text}")

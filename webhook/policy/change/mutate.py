@@ -65,10 +65,7 @@ Webhooks = Callable[["JSONObject | None"], "JSONObject | None"]
 
 
 def mutate(
-    request: Request,
-    policies: PolicySet,
-    authorizer: Authorizer = DENY_ALL,
-    webhooks: Webhooks = lambda obj: obj,
+    request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL, webhooks: Webhooks = lambda obj: obj
 ) -> Verdict:
     """Evaluate the mutating policies for a request, and the webhooks that follow them.
 
@@ -110,8 +107,7 @@ def _refused_if_lost(request: Request, verdict: Verdict) -> Verdict:
     blamed = next((each for each in reversed(verdict.decisions) if each.changed), None)
     if blamed is None or verdict.object is None or request.subresource:
         return verdict
-    other = next(_other_identities(request, verdict.object), None)
-    if other is None:
+    if (other := next(_other_identities(request, verdict.object), None)) is None:
         return verdict
     reason, message, value = other
     last = replace(
@@ -183,8 +179,7 @@ class _Mutator:
 
         A policy that was skipped because its conditions did not hold is not reinvoked, whatever has changed.
         """
-        obj = webhooks(self.object)
-        if obj is None:
+        if (obj := webhooks(self.object)) is None:
             return
         due = set(self._invoked) if self._touched or obj != self.object else set()
         self.object = obj

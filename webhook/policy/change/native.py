@@ -155,8 +155,7 @@ def configuration_of(value: Struct, natives: Natives) -> dict[str, Any]:
 
 def _field(value: Any, natives: Natives) -> Any:
     while isinstance(value, Optional):
-        value = value.value
-        if value is None:
+        if (value := value.value) is None:
             return None
     if type(value) not in _CONTAINERS:
         return _converted(value, natives)

@@ -25,15 +25,14 @@ from webhook.records import NamedTuple
 
 _DIGITS_OF_64_BITS: Final = 18
 """The largest number of digits that surely fit."""
+_VOLUME_ATTRIBUTES: Final = GroupVersionKind("storage.k8s.io", "v1", "VolumeAttributesClass")
 _POD, _NODE, _VOLUME, _VOLUME_CLAIM, _LIMIT_RANGE, _SERVICE_ACCOUNT = (
     GroupVersionKind("", "v1", kind)
     for kind in ("Pod", "Node", "PersistentVolume", "PersistentVolumeClaim", "LimitRange", "ServiceAccount")
 )
-_VOLUME_ATTRIBUTES: Final = GroupVersionKind("storage.k8s.io", "v1", "VolumeAttributesClass")
 _POD_GROUPS: Final = tuple(
     GroupVersionKind("scheduling.k8s.io", each, "PodGroup") for each in ("v1beta1", "v1alpha3", "v1alpha2")
 )
-_INGRESS: Final = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
 _PRIORITY_CLASS: Final = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")
 _RUNTIME_CLASS: Final = GroupVersionKind("node.k8s.io", "v1", "RuntimeClass")
 _STORAGE_CLASS: Final = GroupVersionKind("storage.k8s.io", "v1", "StorageClass")
@@ -227,8 +226,7 @@ def _with_priority(pod: JSONObject, asked: _Asked) -> JSONObject:
     if not asked.is_new and asked.stored is not None:
         stored = mapping(asked.stored, "spec")
         return pod | {"spec": {name: stored[name] for name in _OF_PRIORITY if name in stored} | spec}
-    found = _priority_class(text(spec, "priorityClassName"), asked.cluster)
-    if found is None:
+    if (found := _priority_class(text(spec, "priorityClassName"), asked.cluster)) is None:
         return pod | {"spec": {"priority": 0, "preemptionPolicy": _PREEMPTS} | spec}
     name, priority, preempts = found
     for field, what, computed in (
@@ -284,8 +282,7 @@ def _tolerating(pod: JSONObject, _asked: _Asked) -> JSONObject:
 def _with_runtime(pod: JSONObject, asked: _Asked) -> JSONObject:
     """Set the overhead and scheduling of the RuntimeClass (plugin RuntimeClass)."""
     spec = mapping(pod, "spec")
-    runtime = asked.find(_RUNTIME_CLASS, text(spec, "runtimeClassName"))
-    if runtime is None:
+    if (runtime := asked.find(_RUNTIME_CLASS, text(spec, "runtimeClassName"))) is None:
         return pod
     changes: JSONObject = {}
     if overhead := quantities(runtime, "overhead", "podFixed"):
@@ -390,7 +387,7 @@ _PLUGINS: Final[Mapping[GroupVersionKind, tuple[Plugin, ...]]] = {
         ),
         partial(_protected, finalizer="kubernetes.io/pvc-protection"),
     ),
-    _INGRESS: (
+    GroupVersionKind("networking.k8s.io", "v1", "Ingress"): (
         partial(
             _with_class, field="ingressClassName", stated=_CLASS_OF_INGRESS, kind=_INGRESS_CLASS, marks=_DEFAULT_INGRESS
         ),
@@ -409,15 +406,13 @@ def expect_admissible(request: Request, cluster: PolicySet) -> None:
         RefusedError: They do not (``limitranger/admission.go``, PodValidateLimitFunc and
             PersistentVolumeClaimValidateLimitFunc; ``runtimeclass/admission.go``, validateOverhead).
     """
-    if request.subresource or request.kind not in {_POD, _VOLUME_CLAIM}:
-        return
-    if request.kind == _POD and request.operation != CREATE:
+    is_pod = request.kind == _POD
+    if request.subresource or (request.operation != CREATE if is_pod else request.kind != _VOLUME_CLAIM):
         return
     for _, limit_range in cluster.find(_LIMIT_RANGE, request.namespace):
-        errors = list(dict.fromkeys(_beyond(request.object, limit_range)))
-        if errors:
+        if errors := list(dict.fromkeys(_beyond(request.object, limit_range))):
             raise RefusedError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
-    if request.kind == _POD:
+    if is_pod:
         _expect_overhead(mapping(request.object, "spec"), cluster)
 
 

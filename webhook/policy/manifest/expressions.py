@@ -41,12 +41,10 @@ class ExpressionScope(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def environment_of(scope: ExpressionScope) -> Environment:
-    """Make the CEL environment for a scope."""
-    environment = admission_environment(
-        scope.release, params=scope.params, authorizer=scope.authorizer, patch_types=scope.patches
-    )
-    return environment if scope.variables is None else with_variables(environment, dict(scope.variables))
+def _environment(scope: ExpressionScope) -> Environment:
+    release, params, authorizer, patches, variables = scope
+    environment = admission_environment(release, params=params, authorizer=authorizer, patch_types=patches)
+    return environment if variables is None else with_variables(environment, dict(variables))
 
 
 _MOST_KEPT: Final = 32 << 20
@@ -63,8 +61,7 @@ def compile_expression(text: str, scope: ExpressionScope, *wanted: Type) -> Prog
         *wanted: The types that it may evaluate to; any type if none are given.
     """
     key = text, scope, wanted
-    found = _kept.get(key)
-    if found is None:
+    if (found := _kept.get(key)) is None:
         budget = current()
         before = budget.left
         try:
@@ -77,7 +74,7 @@ def compile_expression(text: str, scope: ExpressionScope, *wanted: Type) -> Prog
 
 
 def _compile(text: str, scope: ExpressionScope, wanted: tuple[Type, ...]) -> Program | Refusal:
-    environment = environment_of(scope)
+    environment = _environment(scope)
 
     def refuse(type_: Type) -> Refusal | None:
         if not wanted or type_ in wanted:

@@ -128,11 +128,9 @@ A version has the first and the last release that serve it, if not all do; some 
 ``webhook/api/versions.py``.
 """
 
-CONNECTED: Final = ("attach", "exec", "portforward", "proxy")
-"""The subresources whose requests are connections (operation CONNECT)."""
 SUBRESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("CREATE", "DELETE", "UPDATE"),
-    **dict.fromkeys(CONNECTED, ("CONNECT",)),
+    **dict.fromkeys(("attach", "exec", "portforward", "proxy"), ("CONNECT",)),
     **dict.fromkeys(("binding", "eviction", "token"), ("CREATE",)),
     **dict.fromkeys(("approval", "ephemeralcontainers", "finalize", "resize", "scale", "status"), ("UPDATE",)),
     "log": (),
@@ -234,8 +232,7 @@ class Kinds:
 
     def beside(self, objects: Iterable[object]) -> Kinds:
         """Return the same kinds, and those that further objects define; earlier definitions take precedence."""
-        definitions = list(filter(is_definition, objects))
-        if not definitions:
+        if not (definitions := list(filter(is_definition, objects))):
             return self
         return Kinds(self.release, definitions, self._known, self._defined, self.runtime_config)
 
@@ -262,9 +259,8 @@ class Kinds:
         if subresource in OF_OBJECT:
             return self.kind_of(resource)
         name = "deployments/scale" if subresource == "scale" else f"{resource.resource}/{subresource}"
-        return next(
-            (GroupVersionKind(group, "v1", kind) for (group, kind), names in _SENT_TO.items() if name in names), None
-        )
+        sent = (GroupVersionKind(group, "v1", kind) for (group, kind), names in _SENT_TO.items() if name in names)
+        return next(sent, None)
 
     def named(self, text: str) -> Resource | None:
         """Find a resource by its name, ``deployments.apps``, or the first of a name in any group, ``deployments``."""

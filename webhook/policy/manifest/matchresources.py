@@ -16,7 +16,6 @@ from webhook.schema import View, check
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
 
-
 _NAMED_RULES: Final = of_policies("NamedRuleWithOperations")
 _RULES: Final = (*_NAMED_RULES, *of_policies("RuleWithOperations"))
 

@@ -13,15 +13,7 @@ from webhook.cel.errors import CelError
 from webhook.cel.syntax.ast import Expression, within
 from webhook.later import cached_property
 from webhook.objects import JSONObject
-from webhook.policy.manifest.expressions import (
-    ANNOTATION,
-    CONDITION,
-    MESSAGE,
-    MUTATIONS,
-    VALIDATION,
-    Compiler,
-    Role,
-)
+from webhook.policy.manifest.expressions import ANNOTATION, CONDITION, MESSAGE, MUTATIONS, VALIDATION, Compiler, Role
 from webhook.policy.manifest.kinds import GroupVersionKind, kind_of, served_as
 from webhook.problem import Path
 from webhook.records import NamedTuple
@@ -57,16 +49,12 @@ def selects(selector: Selector, labels: Mapping[str, Any]) -> bool:
 def selector_of(selector: Mapping[str, Any] | None) -> Selector:
     """Read a well-formed label selector; None, the API server's default, selects everything."""
     stated = selector or {}
-    return (
-        *(
-            LabelRequirement(key, "In", frozenset({value or ""}))
-            for key, value in (stated.get("matchLabels") or {}).items()
-        ),
-        *(
-            LabelRequirement(each.get("key") or "", each.get("operator") or "", frozenset(each.get("values") or ()))
-            for each in stated.get("matchExpressions") or ()
-        ),
-    )
+    labels = (stated.get("matchLabels") or {}).items()
+    found = [LabelRequirement(key, "In", frozenset({value or ""})) for key, value in labels]
+    for each in stated.get("matchExpressions") or ():
+        values = frozenset(each.get("values") or ())
+        found.append(LabelRequirement(each.get("key") or "", each.get("operator") or "", values))
+    return tuple(found)
 
 
 IGNORE: Final = "Ignore"
@@ -297,6 +285,7 @@ def policy_of(given: Given, release: Release, strongest: str = DENY) -> Policy:
         return compiled(each[PATCHES[kind]], path / PATCHES[kind], MUTATIONS[kind], kind)
 
     conditions = [compiled(each, path, CONDITION, each["name"]) for each, path in _each(spec, "matchConditions")]
+    annotated = _each(spec, "auditAnnotations")
     variables = [variable(*each) for each in _each(spec, "variables")]
     return Policy(
         kind=obj["kind"],
@@ -309,10 +298,7 @@ def policy_of(given: Given, release: Release, strongest: str = DENY) -> Policy:
         variables=tuple(variables),
         composed={each.name: each for each in variables},
         validations=tuple(validation(*each) for each in _each(spec, "validations")),
-        annotations=tuple(
-            compiled(each, path, ANNOTATION, each["key"], "valueExpression")
-            for each, path in _each(spec, "auditAnnotations")
-        ),
+        annotations=tuple(compiled(each, at, ANNOTATION, each["key"], "valueExpression") for each, at in annotated),
         mutations=tuple(mutation(*each) for each in _each(spec, "mutations")),
         reinvoked=spec.get("reinvocationPolicy") == "IfNeeded",
         strongest=strongest,
@@ -330,21 +316,18 @@ def binding_of(given: Given) -> Binding:
     """Read a binding that the API server accepts."""
     obj: JSONObject = given.object
     spec: JSONObject = obj["spec"]
-    match, ref = spec.get("matchResources"), spec.get("paramRef")
+    match, ref, param_ref = spec.get("matchResources"), spec.get("paramRef"), None
+    if ref:
+        selector = None if ref.get("selector") is None else selector_of(ref["selector"])
+        denies_missing = (ref.get("parameterNotFoundAction") or DENY) == DENY
+        param_ref = ParamRef(ref.get("name") or "", ref.get("namespace") or "", selector, denies_missing)
     return Binding(
         kind=obj["kind"].removesuffix("Binding"),
         name=name_of(obj),
         policy=spec["policyName"],
         given=given,
         match=None if match is None else _match_of(match),
-        param_ref=ParamRef(
-            name=ref.get("name") or "",
-            namespace=ref.get("namespace") or "",
-            selector=None if ref.get("selector") is None else selector_of(ref["selector"]),
-            denies_missing=(ref.get("parameterNotFoundAction") or DENY) == DENY,
-        )
-        if ref
-        else None,
+        param_ref=param_ref,
         actions=tuple(spec.get("validationActions") or (DENY,)),
     )
 

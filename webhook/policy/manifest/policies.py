@@ -44,7 +44,6 @@ _RESERVED: Final = RESERVED | {*CONSTANTS, "in"}
 SHORT_TEXTS: Final = 34
 """From Kubernetes 1.34, some messages no longer repeat the name of their field."""
 
-
 GROUP: Final = "admissionregistration.k8s.io"
 
 
@@ -186,8 +185,7 @@ def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iter
     else:
         yield invalid(path, annotation.key, "requires metadata.name be non-empty")
     path, stated = annotation / "valueExpression", annotation.valueExpression
-    expression = stated.strip(GO_SPACE)
-    if not expression:
+    if not (expression := stated.strip(GO_SPACE)):
         yield required(path, "valueExpression is not specified")
     elif len(expression.encode(errors="replace")) > MAX_VALUE_EXPRESSION_BYTES:
         yield required(path, f"must not exceed {MAX_VALUE_EXPRESSION_BYTES} bytes in length")
@@ -235,7 +233,6 @@ def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
 
 
 _REVIEWS: Final = ("v1", "v1beta1")
-
 
 WEBHOOKS: Final = (*of_policies("MutatingWebhookConfiguration"), *of_policies("ValidatingWebhookConfiguration"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from webhook.grouping import by_key
 from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.verdict import PolicyDecision
 from webhook.policy.manifest.model import Policy
@@ -39,18 +40,11 @@ class Covered(NamedTuple):
 
 def coverage_of(policies: PolicySet, decisions: Iterable[PolicyDecision]) -> list[Covered]:
     """List all validations and mutations of policies, with their coverage by decisions."""
-    seen = {
-        (each.policy.kind, each.policy.name, each.path, each.denied or each.changed)
-        for each in decisions
-        if each.path is not None and not each.is_error
-    }
-    return [
-        Covered(
-            policy,
-            stated.path,
-            passed=(policy.kind, policy.name, stated.path, False) in seen,
-            failed=(policy.kind, policy.name, stated.path, True) in seen,
-        )
-        for policy in policies.policies
-        for stated in (*(each.expression for each in policy.validations), *policy.mutations)
-    ]
+    judged = (each for each in decisions if each.path is not None and not each.is_error)
+    seen = by_key(((each.policy.kind, each.policy.name, each.path), each.denied or each.changed) for each in judged)
+    covered = []
+    for policy in policies.policies:
+        for stated in (*(each.expression for each in policy.validations), *policy.mutations):
+            outcomes = seen.get((policy.kind, policy.name, stated.path), ())
+            covered.append(Covered(policy, stated.path, passed=False in outcomes, failed=True in outcomes))
+    return covered

@@ -263,9 +263,8 @@ def _value_for(node: Expression, environment: Environment, kind: GroupVersionKin
 def _mistyped(path: Path, errors: Iterable[_Mistyped], hint: str) -> Problem:
     """Report errors as ``status.typeChecking`` has them."""
     message = "\n".join(f"{each.kind}: {each.text}\n" for each in errors).strip()
-    return warning("type-check", path, message, hint)._replace(
-        issues=tuple(chain.from_iterable(each.issues for each in errors))
-    )
+    issues = tuple(issue for each in errors for issue in each.issues)
+    return warning("type-check", path, message, hint)._replace(issues=issues)
 
 
 def _errors(
