@@ -70,8 +70,13 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> JSONObject:
     Args:
         obj: The object: a pod, a workload, a claim or a node.
     """
-    tell = {"Node": _of_node, "ResourceClaim": _of_claim, "Pod": _of_pod}.get(text(obj, "kind"), _of_workload)
-    return _answer(scene, subject, *tell(scene, obj))
+    if (kind := text(obj, "kind")) == "Node":
+        told = _of_node(scene, obj)
+    elif kind == "ResourceClaim":
+        told = _of_claim(scene, obj)
+    else:
+        told = _of_pod(scene, obj) if kind == "Pod" else _of_workload(scene, obj)
+    return _answer(scene, subject, *told)
 
 
 def gone(scene: Scene, name: str, namespace: str, subject: str) -> JSONObject | None:
