@@ -88,8 +88,6 @@ from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS, Target
 
 FieldFindings = tuple[str, Sequence[SchemaFinding]]
 
-Spelled = tuple[tuple[str, ...], "CompiledStruct | None"]
-
 Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
 
 ROOT = "/"
@@ -367,7 +365,7 @@ class CompiledStruct:
             spelled += steps
         return Path(spelled)
 
-    def spelling(self, name: str) -> Spelled:
+    def spelling(self, name: str) -> tuple[tuple[str, ...], CompiledStruct | None]:
         """Return the API server's spelling of a field of this struct, and the struct that the field holds."""
         field = self.fields.get(name)
         return (self._steps(name), field.struct) if field else ((name,), None)
