@@ -749,8 +749,7 @@ def _places(problem: Problem, struct: CompiledStruct | None) -> Iterator[tuple[P
             continue
         yield place, struct
         place = [*place, (_position(struct, step), "")]
-        field = struct.fields.get(step) if struct else None
-        struct = field.struct if field else None
+        struct = member(struct, step)[0] if struct else None
     yield place, struct
 
 
