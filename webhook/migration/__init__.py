@@ -63,8 +63,7 @@ def migrate(documents: Iterable[Document], wanted: MigrationTarget) -> Iterator[
             older += (found(problem, document) for problem in result.older)
             lost += (found(problem, document) for problem in result.lost)
             objects.append(result.object)
-        after = with_objects(together, objects, _with_version)
-        yield Migrated(name, together[0].file.text, after, older, lost)
+        yield Migrated(name, together[0].file.text, with_objects(together, objects, _with_version), older, lost)
 
 
 def _with_version(whole: Any, items: Sequence[Any]) -> None:

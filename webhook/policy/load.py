@@ -90,8 +90,7 @@ class _Read:
         is_binding, name = obj["kind"].endswith("Binding"), name_of(obj)
         read = binding_of(each) if is_binding else policy_of(each, release, self._strongest(name))
         known: dict[Name, Any] = self._bindings if is_binding else self._policies
-        taken = known.setdefault((read.kind, name), read)
-        if taken is not read:
+        if known.setdefault((read.kind, name), read) is not read:
             message = f"there is another {obj['kind']} with the name {quoted(name)}; this one is not used"
             self._findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
 

@@ -42,7 +42,6 @@ QUANTITY: Final = "quantity"
 Schema = Mapping[str, Any]
 
 _DEEPEST: Final = 100
-_LITERALS: Final = {"true": True, "false": False}
 _WHOLE: Final = Pattern(r"-?[0-9]{1,18}")
 _LISTED: Final = 8
 """How many fields are named for an unknown one."""
@@ -218,7 +217,7 @@ def _of_type(wanted: Any, value: Any) -> Advice:
         return Advice("write a list, even of one item", Fix("wrap", safe=False))
     if wanted == "string" and value is not None and not isinstance(value, list | dict):
         return Advice("put it in quotes", Fix("quote", safe=False))
-    literal: bool | int | None = _LITERALS.get(value) if isinstance(value, str) else None
+    literal: bool | int | None = {"true": True, "false": False}.get(value) if isinstance(value, str) else None
     if isinstance(value, str) and wanted in {"integer", "number"} and _WHOLE.fullmatch(value):
         literal = int(value)
     if literal is not None and isinstance(literal, bool) == (wanted == "boolean"):

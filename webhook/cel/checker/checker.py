@@ -54,8 +54,7 @@ class Checker:
             copies in the tree.
         """
         self._check(root)
-        closed = self._inference.closed([node.type for node in self._open])
-        for node, type_ in zip(self._open, closed, strict=True):
+        for node, type_ in zip(self._open, self._inference.closed([node.type for node in self._open]), strict=True):
             node.type = type_
         return self._watched
 
@@ -170,15 +169,13 @@ class Checker:
             assert isinstance(field, ast.Literal)  # noqa: S101 - the parser writes it
             field.type = types.STRING
             node.overloads = tuple(self._scope.functions.get(node.function, ()))
-            type_ = self._field(node, node.arguments[0], field.value, optional=True)
-            return self._inference.substitute(type_)
+            return self._inference.substitute(self._field(node, node.arguments[0], field.value, optional=True))
         is_exempt = self._is_exempt
         self._is_exempt = is_exempt or node.function == "format"  # whose arguments may be mixed (cel-go validator.go)
         for argument in node.arguments:
             self._check(argument)
         if node.target is not None:
-            has_namespace = node.function in self._scope.namespaced
-            prefix = ast.qualified_name(node.target) if has_namespace else None
+            prefix = ast.qualified_name(node.target) if node.function in self._scope.namespaced else None
             function = None if prefix is None else self._function(f"{prefix}.{node.function}")
             if function is not None:
                 node.function, node.target = function, None

@@ -23,7 +23,6 @@ MAX_SIZE: Final = (128 << 20) // 40
 """The number of instructions of 40 bytes that fit the memory that Go allows."""
 
 COUNT: Final = "invalid repeat count"
-_ARGUMENT: Final = "missing argument to repetition operator"
 LITERAL, CLASS, OTHER, CONCATENATION, ALTERNATION, CAPTURE = range(6)
 
 
@@ -66,7 +65,6 @@ _HEXADECIMAL: Final = Pattern(r"\\x(?:([0-9a-fA-F]{2})|\{([0-9a-fA-F]+)\})")
 _BEGUN: Final = Pattern(r"\\x\{0*([0-9a-fA-F]*)")
 _UNICODE: Final = Pattern(r"\\[pP](?:\{([^}]*)\}|([^{]))", re.DOTALL)
 
-_PERL: Final = "invalid or unsupported Perl syntax"
 _RANGE: Final = "invalid character class range"
 _ESCAPE: Final = "invalid escape sequence"
 _INVALID_NAME: Final = "invalid named capture"
@@ -236,7 +234,7 @@ class _Reader:
         if repeated >= 0:
             self._fail("invalid nested repetition operator", repeated, self._at)
         if not self._parts:
-            self._fail(_ARGUMENT, start, self._at)
+            self._fail("missing argument to repetition operator", start, self._at)
         self._repeat(start, counts)
         return True
 
@@ -272,7 +270,7 @@ class _Reader:
         flags = _FLAGS.match(text, start)
         at, off = flags.end(), flags[2]
         if text[at : at + 1] not in {":", ")"} or off == "-":
-            self._fail(_PERL, start, at + 1 if at < len(text) else None)
+            self._fail("invalid or unsupported Perl syntax", start, at + 1 if at < len(text) else None)
         self._at = at + 1
         if text[at] == ":":
             self._open(OTHER)

@@ -672,8 +672,7 @@ class _Parser(TokenStream):
         return name[1:-1]
 
     def _call(self, at: int, name: str, arguments: list[Expression], target: Expression | None = None) -> Expression:
-        member = target is not None
-        if (macro := self._macros.get((name, len(arguments), member))) is not None:
+        if (macro := self._macros.get((name, len(arguments), target is not None))) is not None:
             work(_COST_OF_MACRO)
             try:
                 expanded = macro.expand(at, arguments if target is None else (target, *arguments))

@@ -61,8 +61,6 @@ _TOKEN: Final = {
         "defaultMode": 0o644,
     }
 }
-_MIRROR: Final = "kubernetes.io/config.mirror"
-_LIMITED: Final = "kubernetes.io/limit-ranger"
 _PREEMPTS: Final = "PreemptLowerPriority"
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _OF_PRIORITY: Final = ("priorityClassName", "priority", "preemptionPolicy")
@@ -166,14 +164,14 @@ def _with_limits(pod: JSONObject, limits: JSONObject, requests: JSONObject) -> J
     if not changes:
         return pod
     metadata = metadata_of(pod)
-    note = {_LIMITED: f"LimitRanger plugin set: {'; '.join(changes)}"}
+    note = {"kubernetes.io/limit-ranger": f"LimitRanger plugin set: {'; '.join(changes)}"}
     return pod | {"spec": spec, "metadata": {**metadata, "annotations": mapping(metadata, "annotations") | note}}
 
 
 def _with_account(pod: JSONObject, asked: _Asked) -> JSONObject:
     """Set the ServiceAccount, the volume with its token, and its secrets for images (plugin ServiceAccount)."""
     spec, stored = mapping(pod, "spec"), mapping(asked.stored, "spec")
-    if _MIRROR in mapping(pod, "metadata", "annotations"):
+    if "kubernetes.io/config.mirror" in mapping(pod, "metadata", "annotations"):
         return pod
     name = text(spec, "serviceAccountName") or text(spec, "serviceAccount") or text(stored, "serviceAccountName")
     name = name or "default"

@@ -27,7 +27,6 @@ MUTATING_SINCE: Final = min(_MUTATING.values())
 """The first release that serves MutatingAdmissionPolicies by default."""
 
 _DOMAIN: Final = "rules.draguard.github.io"
-_GROUP: Final = "admissionregistration.k8s.io"
 _VARIABLE: Final = re.compile(r"\bvariables\.([a-z]+)")
 
 
@@ -118,4 +117,4 @@ def _object(kind: str, name: str, spec: JSONObject, version: str = "v1", *, doc:
     metadata: JSONObject = {"name": name}
     if doc:
         metadata["annotations"] = {"kubernetes.io/description": doc}
-    return {"apiVersion": f"{_GROUP}/{version}", "kind": kind, "metadata": metadata, "spec": spec}
+    return {"apiVersion": f"admissionregistration.k8s.io/{version}", "kind": kind, "metadata": metadata, "spec": spec}

@@ -366,8 +366,7 @@ def meant(api_version: object, kind: object) -> str:
     """Return the kind of a group of Kubernetes' own that an unknown kind misspells; empty if there is none."""
     if not isinstance(api_version, str) or not isinstance(kind, str) or not kind:
         return ""
-    group = kind_of(api_version, kind).group
-    own = _names().get(group)
+    own = _names().get(kind_of(api_version, kind).group)
     return nearest(kind, own) if own and kind not in own else ""
 
 

@@ -15,7 +15,7 @@ from webhook.api.core.catalogue import of_policies, type_of
 from webhook.api.core.meta import created_name
 from webhook.api.versions import DEFAULT
 from webhook.cel.kubernetes.url import URLPart, parse, unescape
-from webhook.cel.syntax.lexer import CONSTANTS, RESERVED
+from webhook.cel.syntax.lexer import KEYWORDS
 from webhook.escapes import GO_SPACE
 from webhook.grouping import repeated
 from webhook.objects import text
@@ -40,7 +40,6 @@ from webhook.schema.decoding import apart
 
 MAX_MATCH_CONDITIONS: Final = 64
 _IDENTIFIER: Final = Pattern("[_a-zA-Z][_a-zA-Z0-9]*")
-_RESERVED: Final = RESERVED | {*CONSTANTS, "in"}
 SHORT_TEXTS: Final = 34
 """From Kubernetes 1.34, some messages no longer repeat the name of their field."""
 
@@ -114,7 +113,7 @@ def variables(spec: View, compiler: Compiler) -> Iterator[Problem]:
     for variable in spec.variables or ():  # 1.27 has none
         if not variable.name.strip(GO_SPACE):
             yield required(variable / "name", "name is not specified")
-        elif not _IDENTIFIER.fullmatch(variable.name) or variable.name in _RESERVED:
+        elif not _IDENTIFIER.fullmatch(variable.name) or variable.name in KEYWORDS:
             short = spec.release >= SHORT_TEXTS
             detail = "must be a valid CEL identifier" if short else "name is not a valid CEL identifier"
             yield invalid(variable / "name", variable.name, detail)

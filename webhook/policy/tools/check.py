@@ -386,8 +386,7 @@ def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[
             elsewhere = " and ".join(map(quoted, others))
             there = f"{name} are in the API group {elsewhere}" if elsewhere else ""
             if is_closed or nearest(name, known):
-                hint = did_you_mean(name, known, quotes='"') or there
-                yield warning("unknown-resource", at_name, message, hint)
+                yield warning("unknown-resource", at_name, message, did_you_mean(name, known, quotes='"') or there)
         elif "*" not in rule.versions and not any(map(rule.versions.intersection, map(kinds.versions, found))):
             versions = ", ".join(sorted(rule.versions))
             server = f"Kubernetes 1.{kinds.release}" if is_closed else "its CustomResourceDefinition"
@@ -530,8 +529,7 @@ def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
         yield warning("unserved-version", path / "apiVersion", message, f"it serves {', '.join(versions)}")
     else:
         message = f"kind {quoted(kind.kind)} does not exist in {kind.api_version}: the policy always fails"
-        hint = did_you_mean(kind.kind, names, quotes='"')
-        yield warning("unknown-resource", path / "kind", message, hint)
+        yield warning("unknown-resource", path / "kind", message, did_you_mean(kind.kind, names, quotes='"'))
 
 
 class Cost(NamedTuple):

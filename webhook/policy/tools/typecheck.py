@@ -47,7 +47,6 @@ _SCALARS: Final[Mapping[str, Type]] = {
     shapes.BYTES: types.BYTES,
 }
 _WORKS: Final = "the API server states this in status.typeChecking, and evaluates the expression all the same"
-_EQUALITY: Final = frozenset({"_==_", "_!=_"})
 _BRANCHES: Final[Mapping[str, bool | None]] = {"_||_": True, "_&&_": False, "_?_:_": None}
 """The operators that may leave operands out, with the value of an operand that decides; a condition has none."""
 _COST_OF_ASKING: Final = 1_000
@@ -213,7 +212,7 @@ def _is_comparison_with_null(issue: Issue) -> bool:
     if issue.code != NO_OVERLOAD:
         return False
     function, signature = issue.arguments
-    return function in _EQUALITY and types.NULL in signature.arguments
+    return function in {"_==_", "_!=_"} and types.NULL in signature.arguments
 
 
 def _reached(
