@@ -110,6 +110,8 @@ _CLUSTER_SCOPED: Final = "namespaceObject is null for objects without a namespac
 _CREATE_ALONE: Final = "leave UPDATE out of the operations"
 _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
+_WORK_OF_ALL: Final = DOCUMENT
+"""After how much work no further policies are tried."""
 _LONGEST: Final = 256
 """The longest text that is made for a field of a custom resource."""
 _OF_METADATA: Final = ("labels", "annotations")
@@ -169,7 +171,7 @@ def try_policies(policies: PolicySet, explained: AbstractSet[tuple[int, Path]] =
     """
     trials, findings = _Trials(policies), list[PolicyFinding]()
     for index, policy in enumerate(trials.tried):
-        if trials.spent > DOCUMENT:
+        if trials.spent > _WORK_OF_ALL:
             return Trial(findings, trials.tried[index:])
         for problem, fault in trials.failing(policy):
             failing = (each.path for each in policy.variables if fault and each.name in fault.variables)
