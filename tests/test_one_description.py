@@ -39,11 +39,7 @@ def parts(type_: type[Struct], replaced: Replaced, seen: set[type[Struct]]) -> I
     seen.add(wanted)
     yield wanted
     for field in {**wanted.opaque, **wanted.fields}.values():
-        if field.inline and (inner := held(field)):  # it is a part of the same Go type
-            for part in replaced.get(inner, inner).fields.values():
-                if deeper := held(part):
-                    yield from parts(deeper, replaced, seen)
-        elif inner := held(field):
+        if inner := held(field):
             yield from parts(inner, replaced, seen)
 
 

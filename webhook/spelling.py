@@ -142,11 +142,10 @@ def mistyped(name: str, known: Iterable[str], shortest: int = LONG) -> str:
 
 def _is_slip_of_the_fingers(written: str, meant: str) -> bool:
     places = range(len(meant))
-    return (
-        written in (meant[:at] + meant[at + 1 :] for at in places)
-        or written in (meant[: at + 1] + meant[at:] for at in places)
-        or written in (meant[:at] + meant[at + 1] + meant[at] + meant[at + 2 :] for at in places[:-1])
-    )
+    left_out = (meant[:at] + meant[at + 1 :] for at in places)
+    doubled = (meant[: at + 1] + meant[at:] for at in places)
+    swapped = (meant[:at] + meant[at + 1] + meant[at] + meant[at + 2 :] for at in places[:-1])
+    return written in left_out or written in doubled or written in swapped
 
 
 def _words(name: str) -> list[str]:
@@ -210,15 +209,10 @@ def _parts_of(name: str, words: list[str], known: Iterable[str]) -> list[str]:
     """Return the only field that starts with the name, ends with several of its words, or equals it without Name."""
     if len(name) < _SHORTENED or not name.isalnum():
         return []
-    found = [
-        each
-        for each in known
-        if each.isalnum()
-        and (theirs := _words(each))
-        and (
-            theirs[: len(words)] == words
-            or (words[1:] and theirs[-len(words) :] == words)
-            or [*theirs, "name"] == words
-        )
-    ]
+    count, found = len(words), list[str]()
+    for each in filter(str.isalnum, known):
+        theirs = _words(each)
+        has_end = words[1:] and theirs[-count:] == words
+        if has_end or theirs[:count] == words or [*theirs, "name"] == words:
+            found.append(each)
     return found if len(found) == 1 else []

@@ -172,7 +172,7 @@ def test_why_devices_are_ruled_out() -> None:
         "tainted": ("taint", "", (), (taint_of(taint),)),
         "other": ("selector", "selector #0 of the request is false", (), ()),
         "odd": ("selector", "selector #0 of the request: CEL runtime error: no such key: model", (), ()),
-        "small": ("counters", "counter memory of set: 1Gi is left, 2Gi is consumed", (), ()),
+        "small": ("counters", "counter memory of set: 1Gi is left, 2Gi is wanted", (), ()),
     }
 
 

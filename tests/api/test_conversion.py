@@ -117,7 +117,7 @@ def full(type_: type[Struct], target: Target) -> dict[str, Any]:
     wanted = target.replaced.get(type_, type_)
     for name, field in wanted.fields.items():
         if target.has(field.since, field.until):
-            found |= sample(field, target) if field.inline else {name: sample(field, target)}
+            found[name] = sample(field, target)
     return found
 
 

@@ -40,9 +40,6 @@ def declared(struct: CompiledStruct, version: str, prefix: str = "") -> Iterator
     """Walk through a compiled type: path, Go type and field."""
     for name, compiled in struct.fields.items():
         field = struct.type.fields[name]
-        if field.inline and compiled.struct:
-            yield from declared(compiled.struct, version, prefix)
-            continue
         path, part = f"{prefix}{name}", field
         while isinstance(part, Array | Map):
             path, part = path + ("[]" if isinstance(part, Array) else "{}"), part.item

@@ -18,7 +18,7 @@ def _claims(connections: int, source: str) -> Callable[[Target], list[str]]:
     def run(target: Target) -> list[str]:
         assert 50_000 < len(ordinary(0)) < 66_000
         answers = target.flood(repeated(ordinary), connections=connections, source=source)
-        wrong = [each for each in answers if each[0] != 503 and b'"allowed": true' not in each[1]]
+        wrong = [each for each in answers if each[0] != 503 and b'"allowed":true' not in each[1]]
         return [f"{status} {answer[:200]!r}" for status, answer in wrong[:1]]
 
     return run

@@ -525,7 +525,10 @@ class TestText:
         assert json.loads(of("c", "-o", "json")) == []
         assert of("a", "--fit").startswith("1 pod like a/p fits\n")
 
-    def test_the_gang_of_a_pod_is_simulated_whichever_namespace_is_reported(self, tmp_path: Path) -> None:
+    @each_row("pending", [], ["--pending", "-n", "a"])
+    def test_the_gang_of_a_pod_is_simulated_whichever_pods_are_reported(
+        self, pending: list[str], tmp_path: Path
+    ) -> None:
         gang = {
             "apiVersion": "scheduling.k8s.io/v1beta1",
             "kind": "PodGroup",
@@ -536,8 +539,7 @@ class TestText:
         given["metadata"]["namespace"] = "default"
         other = clusters.pod("q", requests={"cpu": "99"}, schedulingGroup={"podGroupName": "g"})
         manifest = written(tmp_path / "pod.yaml", given)
-        options = (str(manifest), "--pending", "-q", "-n", "a")
-        text = result(tmp_path, clusters.node("one"), gang, other, options=options)
+        text = result(tmp_path, clusters.node("one"), gang, other, options=(str(manifest), "-q", *pending))
         assert text == "default/p: pending: its PodGroup g needs 2 pods together, and pod q gets no node\n"
 
     def test_copies_share_a_claim_by_name(self, tmp_path: Path) -> None:

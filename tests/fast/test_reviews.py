@@ -52,7 +52,7 @@ VALUES: tuple[Any, ...] = None, 5, -1, True, 1.5, "", "x", "No_Name", [], {}, [N
 def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     made = Reader()
     KEPT.clear()
-    monkeypatch.setattr(First, "read", made.read)
+    monkeypatch.setattr(First, "parse", made.parse)
     yield made
     KEPT.clear()
 
@@ -76,7 +76,7 @@ def compare(body: bytes, options: ReviewOptions, times: int = 3) -> None:
     vars(whole)["passes"] = {}
     for endpoint in ENDPOINTS:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(First, "read", None)
+            patch.setattr(First, "parse", None)
             expected = answered(body, endpoint, whole)
         for _ in range(times):
             assert answered(body, endpoint, options) == expected
@@ -112,17 +112,17 @@ def test_a_part_that_is_valid_for_one_release_may_not_be_for_another() -> None:
 def test_what_is_kept_has_its_room(reader: Reader) -> None:
     for number in range(3 * ROOM // LONGEST):
         for _ in range(3):
-            reader.read(changed("request", "object", "metadata", to={"name": f"{number}" * 700}))
+            reader.parse(changed("request", "object", "metadata", to={"name": f"{number}" * 700}))
     assert 0 < sum(map(len, reader._kept)) <= ROOM - reader._room <= ROOM
     assert len(KEPT) == len(reader._kept)
     kept = len(KEPT)
     for number in range(2 * MOST):
-        reader.read(changed("request", "object", "metadata", to={"name": f"{number}", "labels": {"a": "b"}}))
+        reader.parse(changed("request", "object", "metadata", to={"name": f"{number}", "labels": {"a": "b"}}))
     assert len(KEPT) == kept, "what is met once is not kept"
     assert len(reader._met) <= MOST
     long = changed("request", "object", "metadata", to={"name": "x" * LONGEST})
     for _ in range(3):
-        reader.read(long)
+        reader.parse(long)
     assert max(map(len, reader._kept)) <= LONGEST
 
 
@@ -138,7 +138,7 @@ def test_of_a_deep_part_no_part_is_written_again_and_again(reader: Reader, monke
     for _ in range(LONGEST // 16):
         deep = [deep]
     for _ in range(2):
-        reader.read(bytes_of({"request": {"object": {"metadata": deep}}}))
+        reader.parse(changed("request", "object", to={"metadata": deep}))
     assert LONGEST // 2 < sum(map(len, written)) < 2 * LONGEST
 
 

@@ -13,7 +13,7 @@ from tests.rows import each_row
 from webhook.later import cached_property
 from webhook.schema import Anything, Array, Field, Int, Map, Nested, Struct, Text
 
-CHECKED = dict.fromkeys(("_type", "doc", "formats", "hollow", "item", "parse", "present"), object)
+CHECKED = dict.fromkeys(("_type", "doc", "formats", "item", "parse"), object)
 """What constructors set themselves: mypy checks their parameters."""
 
 

@@ -33,7 +33,8 @@ from tests.serving import (
     statuses,
     talk,
 )
-from webhook.server import Limits, Page, Reviews
+from webhook.admission import Answer
+from webhook.server import Limits, Reviews
 from webhook.server.connection import Connection
 from webhook.server.messages import Client, HTTPRequest
 from webhook.server.port import Crowd
@@ -136,7 +137,7 @@ class TestRequests:
 
     def test_a_request_that_does_not_come_takes_no_answer_from_the_one_before(self) -> None:
         class Late(Reviews):
-            def answer(self, request: HTTPRequest, client: Client) -> Page | None:
+            def answer(self, request: HTTPRequest, client: Client) -> Answer | None:
                 asyncio.get_running_loop().call_later(2 * HURRY.header_seconds, super().answer, request, client)
                 return None
 
@@ -195,8 +196,8 @@ class TestRequests:
 
     def test_trailers_are_not_headers(self) -> None:
         class Named(Reviews):
-            def answer(self, request: HTTPRequest, client: Client) -> Page | None:  # noqa: ARG002 - the server's
-                return Page(200, request.headers.get(b"user", b"nobody"))
+            def answer(self, request: HTTPRequest, client: Client) -> Answer | None:  # noqa: ARG002 - the server's
+                return Answer(200, request.headers.get(b"user", b"nobody"))
 
         with serving(Named(echo, body_limit=LIMIT)) as served:
             headers = "User: jane\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
@@ -553,7 +554,7 @@ class Member(Client):
         self.closed = self.dropped = False
         self.is_sending = True
 
-    def answered(self, page: Page) -> None:
+    def answered(self, page: Answer) -> None:
         raise AssertionError(page)
 
     def abort(self) -> None:

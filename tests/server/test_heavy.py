@@ -243,6 +243,18 @@ def test_a_review_that_comes_too_late_is_not_begun(*, admits: bool) -> None:
     assert late.record.decision == "failed"
 
 
+def test_a_process_has_answered_a_review_of_each_usual_kind_before_it_is_forked() -> None:
+    answers: list[Answer] = []
+
+    def remembered(body: bytes, call: Call) -> Answer:
+        answers.append(answer(body, call, ReviewOptions()))
+        return answers[-1]
+
+    lane._warm_up(remembered)  # noqa: SLF001 - else in another process
+    assert [each.record and each.record.kind[0] for each in answers] == ["Pod", "ResourceClaim", "ResourceSlice"]
+    assert {each.status for each in answers} == {200}
+
+
 def test_an_answer_is_read_as_it_was_written() -> None:
     request = {"uid": "a", "operation": "CREATE", "object": {"kind": "Pod", "metadata": {"name": "x"}}, "dryRun": True}
     record = Record("validate", "denied", request, [RecordedFinding("enum", "", "deny")], message="no", cost=7)

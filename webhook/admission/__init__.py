@@ -20,7 +20,7 @@ import msgspec
 from webhook.admission.decisions import ReviewOptions, decide
 from webhook.admission.enforcement import AUDIT, DENY, MODES, WARN, Enforcement, Mode
 from webhook.admission.record import MALFORMED, Call, Endpoint, Record
-from webhook.admission.requests import API_VERSION, MalformedReviewError, checked, parse, parse_head, read
+from webhook.admission.requests import MalformedReviewError, checked, parse, parse_head, read
 from webhook.admission.responses import as_review
 
 __all__ = [
@@ -41,18 +41,25 @@ __all__ = [
     "review",
 ]
 
+_encode = msgspec.json.Encoder(enc_hook=str.__str__).encode  # messages may be of classes derived from str
+
 
 class Answer(msgspec.Struct, frozen=True):
     """An HTTP response.
 
     Args:
+        content_type: The body's type.
         record: The record for metrics and logs; None if it does not answer a review.
+        headers: Further header lines, each with its line end.
+        is_last: Whether the connection closes after it.
     """
 
     status: int
     body: bytes
-    content_type: str
+    content_type: str = "text/plain; charset=utf-8"
     record: Record | None = None
+    headers: str = ""
+    is_last: bool = False
 
 
 def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
@@ -71,10 +78,10 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
         request = parse_head(body) if is_late else parse(body)
     except MalformedReviewError as error:
         record = Record(call.endpoint, MALFORMED, message=str(error))
-        return Answer(400, f"{error}\n".encode(errors="replace"), "text/plain; charset=utf-8", record)
+        return Answer(400, f"{error}\n".encode(errors="replace"), record=record)
     record = Record(call.endpoint, request=request)
     response = decide(request, call, options, record, is_late=is_late)
-    return Answer(200, as_review(request["uid"], response), "application/json", record)
+    return Answer(200, _encode(as_review(request["uid"], response)), "application/json", record)
 
 
 def review(review: Any, endpoint: Endpoint, options: ReviewOptions) -> dict[str, Any]:
@@ -88,5 +95,4 @@ def review(review: Any, endpoint: Endpoint, options: ReviewOptions) -> dict[str,
         MalformedReviewError: The value is not an AdmissionReview with a request.
     """
     request = checked(review)
-    response = decide(request, Call(endpoint), options, Record(endpoint))
-    return {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": {"uid": request["uid"], **response}}
+    return as_review(request["uid"], decide(request, Call(endpoint), options, Record(endpoint)))

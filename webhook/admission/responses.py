@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.admission.requests import API_VERSION, kind_of, name_of
@@ -40,35 +38,17 @@ _MAX_ANNOTATIONS = 1 << 19
 """The maximum size of the audit annotations of policies in JSON; those beside a patch are shorter."""
 
 _MORE = "…"
-_REVIEW = f'{{"apiVersion": "{API_VERSION}", "kind": "AdmissionReview", "response": {{"uid": %s, %s}}'
 _ASSUMED = "assumed"
 """The audit annotation with the assumptions of policies."""
-_ADMITTED = {"allowed": True}
-_ADMISSION = _REVIEW % ("%s", '"allowed": true}')
 
 
 class PatchTooLargeError(Exception):
     """A patch is too long for a response."""
 
 
-def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
-    """Write an AdmissionReview with a response.
-
-    Args:
-        response: The response without its ``uid``.
-    """
-    if response == _ADMITTED:  # as nearly all are
-        return (_ADMISSION % encode_basestring_ascii(uid)).encode()
-    noted = response.get("auditAnnotations", {})
-    is_assuming = response["allowed"] and len(response) == len(_ADMITTED) + 1 and noted.keys() == {_ASSUMED}
-    text = _assuming(noted[_ASSUMED]) if is_assuming else json.dumps(response)[1:]
-    return (_REVIEW % (encode_basestring_ascii(uid), text)).encode()
-
-
-@lru_cache(maxsize=64)
-def _assuming(assumption: str) -> str:
-    """Write an admission by assumptions; cached, as they repeat, and take 3 us to write."""
-    return json.dumps({"allowed": True, "auditAnnotations": {_ASSUMED: assumption}})[1:]
+def as_review(uid: str, response: Mapping[str, Any]) -> dict[str, Any]:
+    """Make an AdmissionReview of a response, which has no ``uid``."""
+    return {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": {"uid": uid, **response}}
 
 
 def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -> dict[str, Any]:
@@ -182,11 +162,6 @@ def annotations_of(verdict: Verdict) -> dict[str, str]:
     named = {_annotation_key(key): value for key, value in verdict.audit_annotations.items()}
     fitting = _fitting(map(json.dumps, named.values()), _MAX_ANNOTATIONS)
     return {key: named[key] for key, _ in zip(named, fitting, strict=False)} | assumed(verdict.notes)
-
-
-def assuming(notes: Collection[str]) -> dict[str, Any]:
-    """Admit a request by assumptions of policies, if there are any."""
-    return with_remarks({"allowed": True}, (), assumed(notes)) if notes else {"allowed": True}
 
 
 def assumed(notes: Collection[str]) -> dict[str, str]:

@@ -278,7 +278,7 @@ class Funnel:
             free = left.counters.get((counter_set, name), amount)
             if amount > free:
                 texts = quantity_text(free), quantity_text(amount)
-                text = f"counter {name} of {counter_set}: {texts[0]} is left, {texts[1]} is consumed"
+                text = f"counter {name} of {counter_set}: {texts[0]} is left, {texts[1]} is wanted"
                 found.append(Lack(text, name, *texts, counter_set))
         if not found and left.is_overdrawn:
             return (Lack("the pool's counters are overdrawn"),)

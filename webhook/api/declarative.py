@@ -6,11 +6,11 @@ findings of the declarative ones are appended. They are found with the others, b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from webhook.problem import DUPLICATE, Key, Problem, duplicate, value_at
-from webhook.schema import Array, CompiledStruct, Field, Inlined, Map, Nested, Struct, Target
+from webhook.schema import Array, CompiledStruct, Field, Map, Nested, Struct, Target
 from webhook.schema.derive.defaults import Defaults
 from webhook.schema.fields import as_declared, declaration, member
 
@@ -72,21 +72,9 @@ def _worded(problem: Problem, struct: CompiledStruct, obj: dict[str, Any], defau
 
 def _ordered(value: dict[str, Any], type_: type[Struct], target: Target) -> dict[str, Any]:
     """Write a struct as Go does: fields in the order of their declaration, keys of maps in order."""
-    return {name: _written(value[name], field, target) for name, field in _wire(type_, target) if name in value}
-
-
-def _wire(type_: type[Struct], target: Target) -> Iterator[tuple[str, Field]]:
-    last = []
-    for name, field in type_.fields.items():
-        if isinstance(field, Inlined):
-            for each in _wire(target.replaced.get(field.type, field.type), target):
-                if each[0] in field.last:
-                    last.append(each)
-                else:
-                    yield each
-        else:
-            yield name, field
-    yield from last
+    last = type_.inlining.last if type_.inlining else ()
+    names = sorted(type_.fields, key=last.__contains__)
+    return {name: _written(value[name], type_.fields[name], target) for name in names if name in value}
 
 
 def _written(value: Any, field: Field, target: Target) -> Any:

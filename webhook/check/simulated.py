@@ -24,7 +24,7 @@ from webhook.engine.manifests import review
 from webhook.findings import GRAVE, own_failure
 from webhook.formats import dns_subdomain
 from webhook.hints.names import listed
-from webhook.inventory import CLAIMS, KINDS, Inventory, in_namespace, split_kind
+from webhook.inventory import CLAIMS, KINDS, Inventory, in_namespace, podgroups, split_kind
 from webhook.inventory.claims import MADE, pods_using
 from webhook.objects import (
     DEFAULT_NAMESPACE,
@@ -347,7 +347,8 @@ def _pods(
 ) -> tuple[list[JSONObject], list[int]]:
     """Return the pods to schedule, and the places of those to report.
 
-    These are the given ones, and the pending ones of the cluster if requested, or if none are given.
+    These are the given ones, and the pending ones of the cluster if requested, or if none are given; else those of
+    their gangs are scheduled, too, and not reported.
     """
     nodes = inventory.all("Node")
     # --fit counts further pods, beside those that already run.
@@ -358,10 +359,15 @@ def _pods(
         raise UsageError(
             f"the manifests make more than {_PODS_MAX:,} pods, the most that Kubernetes supports: lower the replicas"
         )
-    asked = len(found)
-    if arguments.pending or not (arguments.paths or named):
-        known = {(namespace_of(pod), name_of(pod)) for pod in found}
-        found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
+    asked, with_pending = len(found), arguments.pending or not (arguments.paths or named)
+    known = {(namespace_of(pod), name_of(pod)) for pod in found}
+    gangs = (
+        ()
+        if arguments.fit
+        else {each for each in map(podgroups.group_of, found) if podgroups.least_of(each, inventory)}
+    )
+    pending = (each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known)
+    found += [each for each in pending if with_pending or (podgroups.group_of(each) in gangs and not arguments.fit)]
     if not (found or arguments.pending or arguments.allow_empty) and arguments.paths:
         why = give
         if given.notes:
@@ -375,7 +381,9 @@ def _pods(
         raise UsageError(not_found("nodes", arguments.cluster))
     holder = Inventory() if arguments.fit else inventory
     reported = [
-        index for index, pod in enumerate(found) if index < asked or arguments.namespace in {None, namespace_of(pod)}
+        index
+        for index, pod in enumerate(found)
+        if index < asked or (with_pending and arguments.namespace in {None, namespace_of(pod)})
     ]
     return [holder.take(pod) or pod for pod in found], reported
 

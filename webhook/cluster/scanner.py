@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from webhook.admission import Answer
 from webhook.cluster.api import TIMEOUT
 from webhook.cluster.election import RETRY_SECONDS, Election
 from webhook.cluster.reports import ReportWriter
@@ -25,7 +26,7 @@ from webhook.report.openreports import reports
 from webhook.report.text import counted
 from webhook.scan.stored import Stored
 from webhook.server.app import Pages, probes
-from webhook.server.messages import HTTPRequest, Page
+from webhook.server.messages import HTTPRequest
 from webhook.server.metrics import Exported
 from webhook.why import Scene, pending_by_sort
 
@@ -137,10 +138,10 @@ class Scanner(Exported):
         elif not self._successful:
             yield self._scanning.error or "the first scan has not ended yet"
 
-    def _healthz(self, _request: HTTPRequest) -> Page:
+    def _healthz(self, _request: HTTPRequest) -> Answer:
         if (began := self._began) and time.monotonic() - began > _LONGEST_SCAN:
-            return Page(503, f"a scan takes more than {_LONGEST_SCAN:g} seconds\n".encode())
-        return Page(200, b"ok\n")
+            return Answer(503, f"a scan takes more than {_LONGEST_SCAN:g} seconds\n".encode())
+        return Answer(200, b"ok\n")
 
     def collect(self) -> Iterator[Metric]:
         """Return all metrics: those of the cluster once it was scanned, and only while this replica scans."""

@@ -182,11 +182,8 @@ class Table:
         selected = ((each, fleet.of_class(items(each, "spec", "selectors"))) for each in classes if fleet)
         self._classes = by_key((content.index, name_of(each)) for each, contents in selected for content in contents)
         """The classes that select each content."""
-        self._sick = {
-            text(each, "resourceID"): text(each, "health")
-            for pod in cluster.inventory.running()
-            for each in devices_reported(pod)
-        }
+        reported = (each for pod in cluster.inventory.running() for each in devices_reported(pod))
+        self._sick = {text(each, "resourceID"): text(each, "health") for each in reported}
         """The health of devices as kubelet reports it in the status of pods."""
         self._has_nodes = bool(cluster.all("Node"))
 
@@ -258,10 +255,8 @@ class Table:
         if any(amount > left.get(key, 0) for key, amount in device.content.consumes.items()):
             return "counters", "counters used up"
         settings = self._cluster.settings
-        heeded = [
-            *(device.content.taints if "DRADeviceTaints" in settings.gates else ()),
-            *(() if settings.taint_rules_ignored else blocking(of_rules)),
-        ]
+        heeded = [*device.content.taints] if "DRADeviceTaints" in settings.gates else []
+        heeded += [] if settings.taint_rules_ignored else blocking(of_rules)
         return ("taint", f"taint {heeded[0].key}") if heeded else ("", "")
 
     def _nodeless(self, device: Device) -> str:

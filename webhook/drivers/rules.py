@@ -148,11 +148,8 @@ def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Fault]:
     Raises:
         BudgetExceededError: They take more work than may be done.
     """
-    wanted = [
-        each
-        for each in rules
-        if each.is_about_users == (subject.users is not None) and (subject.configs or not each.needs_config)
-    ]
+    own = (each for each in rules if each.is_about_users == (subject.users is not None))
+    wanted = [each for each in own if subject.configs or not each.needs_config]
     if not wanted:
         return
     from webhook.structural.rules import Evaluation, Stopped
@@ -202,12 +199,9 @@ def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, A
             if request:
                 name = text(request.value, "deviceClassName")
                 all_ = [*subject.of_classes, *(each.value for each in subject.configs)]
-                bindings |= {
-                    "request": request.value,
-                    "class": subject.classes.get(name) or {"metadata": {"name": name}},
-                }
+                bindings["request"], places["request"] = request.value, request.path
+                bindings["class"] = subject.classes.get(name) or {"metadata": {"name": name}}
                 bindings["configs"] = [each for each in all_ if is_about(each, request.name)]
-                places["request"] = request.path
             yield bindings, places, not (config and config.misfits)
 
 

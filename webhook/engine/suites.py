@@ -41,13 +41,13 @@ from webhook.objects import JSONObject, text
 from webhook.patch import PatchError, apply_patch, difference, steps_of
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, authorizer_of
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet, match, undecodable
-from webhook.policy.evaluation.request import CONNECT, CREATE, UPDATE, Request, request_of
+from webhook.policy.evaluation.request import CREATE, Request, request_of
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import (
-    CONNECTED,
     EVERY_VERSION,
     OF_OBJECT,
+    SUBRESOURCES,
     GroupVersionKind,
     Kinds,
     Resource,
@@ -149,7 +149,7 @@ class Sent(NamedTuple):
             resource, subresource = _sent_to(fields, obj if obj is not None else old, where, policies)
         errors.expect_none()
         if not operation and obj is not None and policies.kinds.sent_to(kind_in(obj)):
-            operation = CONNECT if subresource in CONNECTED else UPDATE if subresource == "scale" else CREATE
+            operation, *_ = SUBRESOURCES.get(subresource) or (CREATE,)
         kinds, user = policies.kinds, fields.get("user")
         request = request_of(
             obj, old, kinds=kinds, operation=operation, subresource=subresource, user=user, resource=resource

@@ -91,9 +91,7 @@ def answers_in(answer: str) -> Iterator[tuple[Component, list[tuple[str, str]], 
 def _said_by(component: Component, answer: str) -> tuple[list[tuple[str, str]], str]:
     """Return meaning and cure of each text of a component that an answer has, and the answer that it quotes."""
     line = " ".join(answer.split())
-    matches = [
-        (found, meaning, cure) for pattern, meaning, cure in component.sayings for found in pattern.finditer(line)
-    ]
+    matches = [(found, means, cure) for pattern, means, cure in component.sayings for found in pattern.finditer(line)]
     end, said, quoted = 0, [], ""
     for found, meaning, cure in sorted(matches, key=lambda each: each[0].start()):
         if found.start() >= end:

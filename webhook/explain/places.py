@@ -68,7 +68,7 @@ class FieldPlace(NamedTuple):
     @property
     def is_box(self) -> bool:
         """Whether it holds fields that the newest version has on the struct around it."""
-        return self.above is not None and self.home == self.above.home and not self.field.inline
+        return self.above is not None and self.home == self.above.home
 
     @property
     def lineage(self) -> Iterator[FieldPlace]:
@@ -112,32 +112,21 @@ class ExplainedRule(NamedTuple):
 
 def kinds(release: Release | None = None) -> list[ExplainedKind]:
     """List the kinds, or those that a release serves."""
-    return [
-        ExplainedKind(*of, served)
-        for of, served in SERVED.items()
-        if release is None or served.since <= release <= served.until
-    ]
+    every = (ExplainedKind(*of, served) for of, served in SERVED.items())
+    return [each for each in every if release is None or each.served.since <= release <= each.served.until]
 
 
 def children(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
     """List the fields of a place, or those that a release has."""
-    for part in parts(place, release):
-        if part.field.inline:  # its fields are inlined in the enclosing struct
-            yield from children(part, release)
-        else:
-            yield part
-
-
-def parts(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
-    """List the declarations of a place's type: its fields, and inlined structs."""
     if place.type is None:
         return
+    inlining = place.type.inlining
     for name, field in place.type.fields.items():
         if _exists(field, place.kind, release):
-            struct = field.struct
-            path = place.path if field.inline else (*place.path, name)
-            home = place.home if name == place.type.box else (*place.home, name)
-            yield FieldPlace(place.kind, path, field, struct and _of_version(place.kind, struct), home, place)
+            struct, around = field.struct, (place.type.unboxed,) if inlining and name in inlining.of.fields else ()
+            home = place.home if name == place.type.box else (*place.home, *around, name)
+            of = struct and _of_version(place.kind, struct)
+            yield FieldPlace(place.kind, (*place.path, name), field, of, home, place)
 
 
 def unjudged(place: FieldPlace, release: Release | None) -> list[str]:
@@ -179,11 +168,8 @@ def names_of_types(*, compares: bool | None = None) -> frozenset[str]:
     """
     roots: list[type[Struct]] = [served.type for served in SERVED.values()]
     roots += [replacement for version in VERSIONS.values() for replacement in version.replaced.values()]
-    return frozenset(
-        stated.name
-        for stated in _stated_in(roots)
-        if compares is None or (stated.declared and stated.declared.compares is compares)
-    )
+    stated = ((each.name, each.declared) for each in _stated_in(roots))
+    return frozenset(name for name, rule in stated if compares is None or (rule and rule.compares is compares))
 
 
 @cache
@@ -211,10 +197,7 @@ def _stated_in(roots: Iterable[type[Struct]]) -> Iterator[StatedRule]:
 
 def rules_at(place: FieldPlace, release: Release | None) -> Iterator[StatedRule]:
     """List the rules that a place states, or those that a release has."""
-    structs = [place]
-    for each in structs:
-        yield from declared_at(each, release)
-        structs += (part for part in parts(each, release) if part.field.inline)
+    yield from declared_at(place, release)
     yield from _rules_of(place.field)
 
 

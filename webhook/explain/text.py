@@ -26,7 +26,6 @@ from webhook.explain.places import (
     declared_at,
     doc_of,
     kinds,
-    parts,
     rules_at,
     unjudged,
     within,
@@ -48,10 +47,11 @@ def counterpart(place: FieldPlace, kind: ExplainedKind, release: Release | None)
     left = [kind.place]
     while left:
         other = left.pop()
-        if other.home == place.home:
-            boxes = (part for part in parts(other, release) if part.is_box and place.is_box)
+        is_inlined = other.type and other.type.inlining and (*other.home, other.type.unboxed) == place.home
+        if is_inlined or other.home == place.home:
+            boxes = (part for part in children(other, release) if part.is_box and place.is_box)
             return next(boxes, other)
-        left += (part for part in parts(other, release) if place.home[: len(part.home)] == part.home)
+        left += (part for part in children(other, release) if place.home[: len(part.home)] == part.home)
     return None
 
 
@@ -139,6 +139,8 @@ def readers(place: FieldPlace, release: Release | None) -> Iterator[tuple[Stated
         if around.field.immutable:
             yield from ((each, around) for each in rules_at(around, release) if each.name == IMMUTABLE)
         steps = set(place.home[len(around.home) :])
+        if around.type and around.type.inlining:
+            steps.discard(around.type.unboxed)
         for stated in declared_at(around, release):
             rule = stated.declared  # it reads some of these names, at any depth below its struct
             if rule and steps <= rule.given | rule.members | _names(rule.rule):
@@ -178,11 +180,8 @@ def _functions(rule: object, packages: tuple[str, ...]) -> list[tuple[FunctionTy
         codes = [each.__code__]
         for code in codes:
             codes += (constant for constant in code.co_consts if isinstance(constant, CodeType))
-            functions += (
-                one
-                for one in map(each.__globals__.get, code.co_names)
-                if isinstance(one, FunctionType) and one.__module__.startswith(packages) and one not in functions
-            )
+            named = (one for one in map(each.__globals__.get, code.co_names) if isinstance(one, FunctionType))
+            functions += (one for one in named if one.__module__.startswith(packages) and one not in functions)
         found += [(each, code) for code in codes]
     return found
 
@@ -401,7 +400,7 @@ def _elsewhere(place: FieldPlace, release: Release | None) -> Iterator[str]:
         where, other = f"  {kind.version:{width}}  {served_in(kind.served):12}", counterpart(place, kind, release)
         if other is None:
             yield f"{where}  not there"
-        elif other.field.inline or place.is_box > other.is_box:
+        elif other.home != place.home or place.is_box > other.is_box:
             yield f"{where}  its fields sit on {'.'.join(other.path)} itself"
         else:
             type_, theirs = type_name(other.field), limits(other, release)

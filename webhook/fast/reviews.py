@@ -6,13 +6,13 @@ Pods of a workload have the same spec. The decoder skips the parts of an object,
 from __future__ import annotations
 
 from marshal import dumps
-from typing import Any, Final, Required, TypedDict
+from typing import Annotated, Any, Final, Literal, Required, TypedDict, get_type_hints
 
 import msgspec
 
 from webhook.admission.decisions import ReviewOptions
 from webhook.admission.record import Endpoint
-from webhook.admission.requests import AdmissionRequest, First
+from webhook.admission.requests import API_VERSION, MAX_UID, OPERATIONS, AdmissionRequest, First
 from webhook.fast.policies import QuickPolicies
 from webhook.policy.manifest.model import MUTATING, VALIDATING
 from webhook.schema.fields import KEPT
@@ -34,9 +34,25 @@ def _some_of(name: str, fields: dict[str, Any]) -> Any:
     return TypedDict(name, fields, total=False)  # type: ignore[operator]
 
 
-_FIELDS: Final = (*AdmissionRequest.__struct_fields__, "oldObject", "options")
-_REQUEST: Final = _some_of("Request", dict.fromkeys(_FIELDS, Any) | {"object": Required[dict[str, msgspec.Raw]]})
-_REVIEW: Final = _some_of("Review", {"apiVersion": Any, "kind": Any, "request": Required[_REQUEST]})
+_REQUEST: Final = _some_of(
+    "Request",
+    get_type_hints(AdmissionRequest)
+    | {
+        "uid": Required[Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_UID)]],
+        "operation": Required[Literal[*OPERATIONS]],
+        "object": Required[dict[str, msgspec.Raw]],
+        "oldObject": Any,
+        "options": Any,
+    },
+)
+_REVIEW: Final = _some_of(
+    "Review",
+    {
+        "apiVersion": Required[Literal[API_VERSION]],
+        "kind": Required[Literal["AdmissionReview"]],
+        "request": Required[_REQUEST],
+    },
+)
 _decode_review: Final = msgspec.json.Decoder(_REVIEW).decode
 _decode: Final = msgspec.json.Decoder().decode
 _KINDS: Final[dict[Endpoint, str]] = {"validate": VALIDATING, "mutate": MUTATING}
@@ -44,7 +60,7 @@ _KINDS: Final[dict[Endpoint, str]] = {"validate": VALIDATING, "mutate": MUTATING
 
 def install() -> None:
     """Read reviews first, and evaluate their policies quickly first."""
-    First.read = Reader().read
+    First.parse = Reader().parse
     ReviewOptions.passing = lambda policies, endpoint: QuickPolicies(policies, _KINDS[endpoint]).evaluate
 
 
@@ -59,8 +75,10 @@ class Reader:
         self._met: set[int] = set()
         """The hashes of parts that were met once."""
 
-    def read(self, body: bytes) -> dict[str, Any] | None:
-        """Return an AdmissionReview, without fields that nothing reads; None if it must be read as a whole.
+    def parse(self, body: bytes) -> dict[str, Any] | None:
+        """Return the request of an AdmissionReview that can be answered, without fields that nothing reads.
+
+        None if the review must be read as a whole.
 
         Args:
             body: The JSON.
@@ -68,18 +86,17 @@ class Reader:
         try:
             if not body.isascii():
                 body.decode()  # the decoder checks no text that it skips; nor numbers, but no API server writes 1e999
-            review: dict[str, Any] = _decode_review(body)
-            obj = review["request"]["object"]
-            for name, written in obj.items():
-                obj[name] = self._part(bytes(written))
+            request: dict[str, Any] = _decode_review(body)["request"]
+            obj = request["object"]
+            for name, raw in obj.items():
+                written = bytes(raw)
+                part = self._kept.get(written)
+                obj[name] = self._decoded(written) if part is None else part
         except (ValueError, RecursionError):
             return None
-        return review
+        return request
 
-    def _part(self, written: bytes) -> Any:
-        part = self._kept.get(written)
-        if part is not None:
-            return part
+    def _decoded(self, written: bytes) -> Any:
         part = _decode(written)
         if len(written) > LONGEST:
             return part

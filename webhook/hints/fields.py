@@ -93,11 +93,10 @@ def hinted(problem: Problem, obj: Any) -> Problem:
     """
     if problem.spelled and problem.spelled[: len(problem.path)] == problem.path:  # in a text, which is the value there
         return problem
-    hint, fix = (
-        Advice("fill in the placeholder first, for example with helm template or envsubst")
-        if has_placeholder(obj, problem.path)
-        else hint_of(problem, obj)
-    )
+    if has_placeholder(obj, problem.path):
+        hint = "fill in the placeholder first, for example with helm template or envsubst"
+        return problem._replace(hint=hint, fix=None)
+    hint, fix = hint_of(problem, obj)
     return problem._replace(hint=hint or problem.hint, fix=fix)
 
 

@@ -273,6 +273,17 @@ _ATTRIBUTE_AS_QUANTITY: Final = re.compile(
 )
 _DOTTED: Final = re.compile(r"\bdevice\.(attributes|capacity)\.([\w-]+(?:\.[\w-]+)+)\.([A-Za-z_]\w*)\b(?!\s*\()")
 """A domain with dots that is not in brackets, and what is read of it."""
+_REWRITTEN: Final[Sequence[tuple[re.Pattern[str], Sequence[tuple[str, _Wanted]], str, str]]] = (
+    (_DOTTED, (), "put the domain in brackets and quotes", r'device.\1["\2"].\3'),
+    (
+        _ATTRIBUTE_AS_QUANTITY,
+        [("", (ANY, QUANTITY))],
+        "quantities are capacities",
+        r"device.capacity\g<read>.compareTo(\g<amount>) \g<operator> 0",
+    ),
+    (_DENIED, [("_==_", (BOOL, is_simple)), ("!_", (STRING,))], "! is for conditions", r"\g<read> != \g<value>"),
+)
+"""Parts of expressions whose meaning is clear: the calls that fail then, if not any error, a hint, and CEL's form."""
 _PATH: Final = re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]""")
 
 
@@ -289,7 +300,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     issue = problem.issues[0] if problem.issues else Issue("")
     if amount := BARE_AMOUNT.search(expression):
         return _with_fix(f'the amount is a string in quotes: quantity("{amount[1]}")', expression)
-    for suggest in (_gated, syntax, _dotted, _choice, _quantity, _denied):
+    for suggest in (_gated, syntax, _rewritten, _choice):
         if advice := suggest(issue, expression):
             return advice
     unknown, domain = _unknown(issue, expression), only_domain(obj)
@@ -329,7 +340,8 @@ def syntax(issue: Issue, expression: str) -> Advice | None:
     if _NOT.search(expression, 0, place) or (issue.code == UNDECLARED and issue.arguments[0] == "not"):
         return Advice("CEL writes `not` as !")
     for around, hint, form in _FORMS if issue.code in SYNTAX else ():
-        if match := _around(around, expression, place):
+        at_place = (each for each in around.finditer(expression) if each.start() <= place < each.end())
+        if (match := next(at_place, None)) and not _is_in_text(expression, match.start()):
             meant = form(match)
             corrected = f"{expression[: match.start()]}{meant}{expression[match.end() :]}"
             return Advice(hint.format(match[0], meant.strip()), Fix("replace", corrected))
@@ -373,14 +385,6 @@ def _unexpected(code: str, word: str, expected: AbstractSet[str]) -> str:
         return 'CEL has no LIKE: write …startsWith("A"), …contains("A"), or …matches("^A")'
     is_surplus = code == EXTRANEOUS or (code == MISMATCHED and expected == {END})
     return "there is one ) too many" if word == ")" and is_surplus else ""
-
-
-def _around(pattern: re.Pattern[str], expression: str, place: int) -> re.Match[str] | None:
-    """Return the match of a pattern around an offset in an expression, outside of its texts; None if there is none."""
-    for match in pattern.finditer(expression):
-        if match.start() <= place < match.end():
-            return None if _is_in_text(expression, match.start()) else match
-    return None
 
 
 def comments_in(expression: str) -> list[int]:
@@ -491,13 +495,13 @@ def _undeclared(name: str, place: int, expression: str) -> Advice:
     return Advice(_DEVICE if _OF_OBJECT.match(expression, place + len(name)) else _OF_DOMAIN.format(name))
 
 
-def _dotted(_issue: Issue, expression: str) -> Advice | None:
-    """Suggest brackets for a domain that is read field by field."""
-    match = _DOTTED.search(expression)
-    if match is None:
-        return None
-    holder, domain, name = match.groups()
-    return _part_replaced("put the domain in brackets and quotes", f'device.{holder}["{domain}"].{name}', match)
+def _rewritten(issue: Issue, expression: str) -> Advice | None:
+    """Suggest CEL's form for a part of an expression whose meaning is clear."""
+    for pattern, calls, hint, form in _REWRITTEN:
+        is_it = not calls or any(_is_call(issue, *each) for each in calls)
+        if is_it and (match := pattern.search(expression)):
+            return _part_replaced(hint, match.expand(form), match)
+    return None
 
 
 def _choice(issue: Issue, expression: str) -> Advice | None:
@@ -521,23 +525,6 @@ def _is_call(issue: Issue, functions: str, wanted: _Wanted) -> bool:
     return all(
         type_ is each if isinstance(type_, Type) else type_(each) for type_, each in zip(wanted, arguments, strict=True)
     )
-
-
-def _quantity(issue: Issue, expression: str) -> Advice | None:
-    """Suggest a capacity for an attribute that is compared with a quantity."""
-    match = _ATTRIBUTE_AS_QUANTITY.search(expression) if _is_call(issue, "", (ANY, QUANTITY)) else None
-    if match is None:
-        return None
-    meant = f"device.capacity{match['read']}.compareTo({match['amount']}) {match['operator']} 0"
-    return _part_replaced("quantities are capacities", meant, match)
-
-
-def _denied(issue: Issue, expression: str) -> Advice | None:
-    """Suggest ``a != b`` in place of ``!a == b``."""
-    is_one = _is_call(issue, "_==_", (BOOL, is_simple)) or _is_call(issue, "!_", (STRING,))
-    if not is_one or not (match := _DENIED.search(expression)):
-        return None
-    return _part_replaced("! is for conditions", f"{match['read']} != {match['value']}", match)
 
 
 def _part_replaced(hint: str, meant: str, match: re.Match[str]) -> Advice:

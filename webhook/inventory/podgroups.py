@@ -37,5 +37,5 @@ def not_ready(group: Group, inventory: Inventory, there: int) -> tuple[str, str]
     if there >= (least := least_of(group, inventory)):
         return "", ""
     of = f"{there} of the {least} pods (minCount) exist that are scheduled together"
-    help_ = f"create {least - there} more pods of the group, or lower its minCount"
+    help_ = f"create {least - there} more pod{'s' * (least - there > 1)} of the group, or lower its minCount"
     return f"PodGroup {namespace}/{name} is not complete: {of}", help_

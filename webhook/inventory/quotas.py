@@ -23,6 +23,7 @@ from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended,
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import Key, Path, Problem, Verbatim, invalid
 from webhook.release import Release
+from webhook.spelling import did_you_mean
 
 QUOTA: Final = "ResourceQuota"
 _REQUESTS: Final = "requests."
@@ -125,8 +126,35 @@ def _key(obj: JSONObject) -> tuple[bool, str]:
     return _is_pod(obj), full_name_of(obj)
 
 
+_IN_SCOPES: Final = (PODS, *map("".join, product(("", _REQUESTS, _LIMITS), (CPU, "memory"))))
+"""The standard names that a quota with scopes may limit; with the scope BestEffort, only the first."""
+_OF_VOLUMES: Final = "VolumeAttributesClass"
+_SCOPES: Final = (
+    *("BestEffort", "NotBestEffort", "Terminating", "NotTerminating"),
+    *("PriorityClass", "CrossNamespacePodAffinity", _OF_VOLUMES),
+)
+
+
+def _refused_scopes(spec: JSONObject) -> Iterator[Problem]:
+    """Yield what the API server refuses of scopes (``validateResourceQuotaScopes``, ``validateScopeSelector``)."""
+    selected = [text(each, "scopeName") for each in items(spec, "scopeSelector", "matchExpressions")]
+    for place, scopes in (("scopes",), texts(spec, "scopes")), (("scopeSelector", "matchExpressions"), selected):
+        path, shown = Path(("spec", *place)), spec.get(place[0])
+        for scope in scopes:
+            if scope not in _SCOPES:
+                yield invalid(path, shown, "unsupported scope")._replace(hint=did_you_mean(scope, _SCOPES, quotes='"'))
+                continue
+            may_limit = STANDARD if scope == _OF_VOLUMES else _IN_SCOPES[: 1 if scope == "BestEffort" else None]
+            for key in sorted({*mapping(spec, "hard")}.intersection(STANDARD).difference(may_limit)):
+                hint = f"limit {key} by a quota without scope {scope}"
+                yield invalid(path, shown, "unsupported scope applied to resource")._replace(hint=hint)
+            if f"Not{scope}" in scopes:
+                yield invalid(path, texts(spec, "scopes"), "conflicting scopes")
+
+
 def refused(quota: JSONObject, release: Release) -> Iterator[Problem]:
-    """Yield what the API server refuses of the names and amounts in a quota (``ValidateResourceQuotaSpec``)."""
+    """Yield what the API server refuses of the names, amounts and scopes of a quota (``ValidateResourceQuotaSpec``)."""
+    yield from _refused_scopes(mapping(quota, "spec"))
     for key, value in mapping(quota, "spec", "hard").items():
         path, shown = Path(("spec", "hard", Key(key))), Verbatim(key) if release in TYPED else key
         if "/" not in key and key not in STANDARD and not key.startswith((_HUGE, _REQUESTS + _HUGE)):

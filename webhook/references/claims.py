@@ -197,11 +197,8 @@ def extended_resource_ambiguous(device_class: JSONObject, context: Context) -> I
     and quota is charged to the winner.
     """
     name = text(device_class, "spec", "extendedResourceName")
-    others = [
-        name_of(each)
-        for each in context.inventory.all("DeviceClass")
-        if name and text(each, "spec", "extendedResourceName") == name and name_of(each) != name_of(device_class)
-    ]
+    same = (each for each in context.inventory.all("DeviceClass") if text(each, "spec", "extendedResourceName") == name)
+    others = {*map(name_of, same)} - {name_of(device_class)} if name else ()
     if others:
         message = f'extended resource "{name}" is that of device class {listed(sorted(others))}, too'
         hint = "only the newest class provides it: give each class its own name"

@@ -195,24 +195,18 @@ def _user(pod: JSONObject, entry: JSONObject, requests: Sequence[Part]) -> JSONO
         entry: The claim, as the pod or another one names it.
     """
     claim = source(entry, "resourceClaimName")
-    names = {
-        text(each, "name")
-        for each in items(pod, "spec", "resourceClaims")
-        if (source(each, "resourceClaimName") == claim if claim else each == entry)
-    }
+    same = (each for each in items(pod, "spec", "resourceClaims") if source(each, "resourceClaimName") == claim)
+    names = {text(each, "name") for each in (same if claim else [entry])}
     wanted = {"", *(each.name.partition("/")[0] for each in requests)}
-    containers = [
-        {"name": text(container, "name"), "request": text(use, "request")}
-        for _, container, use in uses_of(pod)
-        if text(use, "name") in names and text(use, "request") in wanted
-    ]
+    uses = ((text(container, "name"), text(use, "name"), text(use, "request")) for _, container, use in uses_of(pod))
+    containers = {container: request for container, name, request in uses if name in names and request in wanted}
     pods = mapping(pod, "owner").get("pods", 1) if claim else 1
     return {
         "kind": text(pod, "owner", "kind") or "Pod",
         "name": name_of(pod) if claim else "",  # pods with claims of their own are judged alike, whatever their names
         "namespace": namespace_of(pod),
         "pods": _SEVERAL if isinstance(pods, str) else 1 if pods is None else pods,
-        "containers": list({each["name"]: each for each in containers}.values()),
+        "containers": [{"name": name, "request": request} for name, request in containers.items()],
     }
 
 

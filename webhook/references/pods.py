@@ -140,7 +140,7 @@ def claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding((*path, "name"), f'no container uses the claim "{name}"', hint, "NotUsed")
 
 
-_NETWORK = Pattern(r"(?<![a-z])(net|nics?|rdma|roce|cni|infiniband)(?![a-z])|network|sriov|dranet")
+_NETWORK = Pattern(r"(?<![a-z])(net(dev)?|nics?|m?rdma|roce|cni|infiniband)(?![a-z])|network|sriov|dranet")
 """Parts of the names of network drivers and of their classes: dra.net, sriovnetwork.k8snetworkplumbingwg.io."""
 
 
@@ -193,10 +193,8 @@ def _is_to_share(claim: JSONObject, context: Context) -> bool:
     """Tell whether all devices of a claim are meant for several pods."""
     if any(at(each, "opaque", "parameters", "sharing") for each in items(claim, "spec", "devices", "config")):
         return True
-    return all(
-        each.content.get("adminAccess") is True or context.is_shared(each.class_name)
-        for each in context.requests(claim)
-    )
+    own = (each for each in context.requests(claim) if each.content.get("adminAccess") is not True)
+    return all(context.is_shared(each.class_name) for each in own)
 
 
 @rule("Pod")

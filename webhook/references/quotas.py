@@ -36,13 +36,14 @@ _LIKE_CLASS: Final = Pattern(
 def refused_quota(quota: JSONObject, context: Context) -> Iterator[Problem]:
     """A ResourceQuota limits an unknown resource, or has an invalid amount: a negative one, or a fraction of a device.
 
-    Names without a slash are those of standard resources. Objects and extended resources have whole amounts, too. The
-    API server refuses the quota, so that it limits nothing.
+    Names without a slash are those of standard resources. Objects and extended resources have whole amounts, too. Of
+    standard resources, a quota with scopes limits pods, CPU and memory only, and with the scope BestEffort pods only.
+    The API server refuses the quota, so that it limits nothing.
     """
     for problem in refused(quota, context.release):
         key = str(problem.path[-1])
         hint = _without_slash(key, Kinds(context.release)) or instead(key, STANDARD, "such names")
-        yield problem._replace(hint=hint if problem.value == key else "")
+        yield problem._replace(hint=hint) if problem.value == key else problem
 
 
 @rule(QUOTA)

@@ -66,11 +66,8 @@ def _counter_sets(each: JSONObject, context: Context) -> dict[str, JSONObject] |
     newest, current = _newest(each, context)
     if _generation(each) < newest or any(_count(one) != len(current) for one in current):
         return None
-    return {
-        text(found, "name"): mapping(found, "counters")
-        for one in current
-        for found in items(one, "spec", "sharedCounters")
-    }
+    sets = (found for one in current for found in items(one, "spec", "sharedCounters"))
+    return {text(found, "name"): mapping(found, "counters") for found in sets}
 
 
 _DOMAINS_COUNT_SINCE: Final = 38
@@ -118,12 +115,8 @@ def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
             why = "the scheduler uses no device of" if is_unused else "requests for all devices fail because of"
             hint = f"add the missing slices, or {hint}: {why} an incomplete pool"
         yield finding((*path, "resourceSliceCount"), message, hint, "Incomplete")
-    elsewhere = {
-        text(device, "name"): name_of(one)
-        for one in current
-        if name_of(one) != name_of(each)
-        for device in items(one, "spec", "devices")
-    }
+    others = [one for one in current if name_of(one) != name_of(each)]
+    elsewhere = {text(device, "name"): name_of(one) for one in others for device in items(one, "spec", "devices")}
     for place, device in placed(each, "spec", "devices"):
         if other := elsewhere.get(text(device, "name")):
             message = f'device "{text(device, "name")}" of pool {pool} is in slice {other}, too: the pool is invalid'

@@ -284,13 +284,9 @@ def counters_overconsumed(cluster: Stored) -> Iterator[Found]:
         counters = available(seen, cluster.usage.pool(*pool), with_shares=True).counters
         over = by_key((set_name, (name, left)) for (set_name, name), left in counters.items() if left < 0)
         for set_name, lacks in over.items():
-            drawing = [
-                (device, claim)
-                for each in seen.slices
-                for device in each.devices
-                if any(key[0] == set_name for key in device.content.consumes)
-                for claim in cluster.holders.get((pool, device.name), ())
-            ]
+            devices = [device for each in seen.slices for device in each.devices]
+            using = [each for each in devices if any(key[0] == set_name for key in each.content.consumes)]
+            drawing = [(each, claim) for each in using for claim in cluster.holders.get((pool, each.name), ())]
             drawing.sort(key=lambda each: text(each[1], "metadata", "creationTimestamp"))
             held = listed(f"{device.name} (claim {full_name_of(claim)})" for device, claim in drawing)
             lacking = listed(f"{name} by {quantity_text(-left)}" for name, left in lacks)

@@ -119,12 +119,9 @@ def unpublished(cluster: Stored) -> Sequence[tuple[Plugin, str, Sequence[str]]]:
     if inventory.has_unread("ResourceSlice") or (cluster.allocated and not inventory.knows("ResourceSlice")):
         return found
     for plugin, absent in absences(cluster):
-        settled = (
-            each
-            for each in sorted(plugin.pods.keys() - absent.keys())
-            if not trouble_of(pod := plugin.pods[each]) and not text(pod, *_DELETED)
-            if cluster.is_older(text(pod, *_MADE), _STARTING)
-        )
+        running = ((node, plugin.pods[node]) for node in sorted(plugin.pods.keys() - absent.keys()))
+        well = ((node, pod) for node, pod in running if not trouble_of(pod) and not text(pod, *_DELETED))
+        settled = (node for node, pod in well if cluster.is_older(text(pod, *_MADE), _STARTING))
         ready = [each for each in settled if (node := cluster.inventory.find("Node", each)) and is_ready(node)]
         for driver in plugin.drivers:
             served = cluster.devices_on.get(driver, set())

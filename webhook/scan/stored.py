@@ -302,12 +302,8 @@ class Stored:
     @cached_property
     def results(self) -> Sequence[AllocatedDevice]:
         """The devices of all claims, but for those with admin access."""
-        return [
-            AllocatedDevice(claim, each)
-            for claim in self.allocated
-            for each in results_of(claim)
-            if not each.get("adminAccess")
-        ]
+        every = (AllocatedDevice(claim, each) for claim in self.allocated for each in results_of(claim))
+        return [each for each in every if not each.content.get("adminAccess")]
 
     @cached_property
     def usage(self) -> Usage:

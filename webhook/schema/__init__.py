@@ -15,6 +15,7 @@ from webhook.schema.declarations import STORED as STORED
 from webhook.schema.declarations import Declared as Declared
 from webhook.schema.declarations import Default as Default
 from webhook.schema.declarations import Field as Field
+from webhook.schema.declarations import Inlining as Inlining
 from webhook.schema.declarations import Struct as Struct
 from webhook.schema.declarations import check as check
 from webhook.schema.declarations import declared as declared
@@ -27,7 +28,6 @@ from webhook.schema.fields import Anything as Anything
 from webhook.schema.fields import Array as Array
 from webhook.schema.fields import Bool as Bool
 from webhook.schema.fields import CompiledStruct as CompiledStruct
-from webhook.schema.fields import Inlined as Inlined
 from webhook.schema.fields import Int as Int
 from webhook.schema.fields import Many as Many
 from webhook.schema.fields import Map as Map

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import count
 from typing import Any, ClassVar, Self
@@ -102,7 +102,6 @@ class Field:
             as a stored one.
     """
 
-    inline = False
     required: bool = False
     pointer: bool = False
     immutable: bool = False
@@ -242,6 +241,24 @@ class Declared(NamedTuple):
         return target.validates and target.has(self.since, self.until) and (not self.on or target.operation in self.on)
 
 
+class Inlining(NamedTuple):
+    """The fields of a struct of the newest version that sit on the struct around it, in a version of its own.
+
+    Args:
+        of: The struct's class, from which the struct around it inherits.
+        present: A predicate: whether a submitted struct has any of its fields, for a Kubernetes release.
+        hollow: The fields that stand for them where the API server drops all that were submitted.
+        last: The fields that Go declares after those of the struct around it.
+        spelled_since: The release from which on the API server reports them as those of the struct.
+    """
+
+    of: type[Struct]
+    present: Callable[[dict[str, Any], Release], bool]
+    hollow: Mapping[str, Any]
+    last: Collection[str]
+    spelled_since: int
+
+
 class Struct:
     """Base of all API types: the class's name is Go's, its fields are the wire's; inheritance does what inlining does.
 
@@ -249,13 +266,13 @@ class Struct:
     types share one; ``opaque`` has fields that exist and are not judged here; ``atomic`` says whether server-side apply
     replaces it as a whole (``+structType=atomic``); ``box`` the field that holds what sits on the struct itself in the
     newest version: rules find it in either place; ``moved`` says what sits in another place than in the newest version;
-    ``unboxed`` names the field of its kin that holds what sits on this struct itself; ``instead`` names the field, or
-    says what to write, in the place of fields that other versions have, or that people write; ``embedded`` names the
-    structs that Go embeds, from the outermost, by the fields that they hold, ``""`` for all others; ``shorthand`` names
-    the fields that may be meant by a scalar in the struct's place, or the paths to them, the likeliest first, by the
-    scalar's type; ``plain`` names the field whose value older versions hold in the struct's place; ``either`` the
-    fields of which each excludes the others; ``tagged`` the rules of several fields that declarative validation has,
-    too.
+    ``unboxed`` names the field of its kin that holds what sits on this struct itself, and ``inlining`` says how, if
+    rules find it as that field; ``instead`` names the field, or says what to write, in the place of fields that other
+    versions have, or that people write; ``embedded`` names the structs that Go embeds, from the outermost, by the
+    fields that they hold, ``""`` for all others; ``shorthand`` names the fields that may be meant by a scalar in the
+    struct's place, or the paths to them, the likeliest first, by the scalar's type; ``plain`` names the field whose
+    value older versions hold in the struct's place; ``either`` the fields of which each excludes the others; ``tagged``
+    the rules of several fields that declarative validation has, too.
     """
 
     package: ClassVar[str] = ""
@@ -265,6 +282,7 @@ class Struct:
     box: ClassVar[str] = ""
     moved: ClassVar[str] = ""
     unboxed: ClassVar[str] = ""
+    inlining: ClassVar[Inlining | None] = None
     either: ClassVar[Sequence[str]] = ()
     instead: ClassVar[Mapping[str, str]] = {}
     embedded: ClassVar[Mapping[str, str]] = {}

@@ -64,11 +64,6 @@ class Misfit(NamedTuple):
         return Problem(ERROR, self.rule, BAD_REQUEST, self.path, message, advice.hint, fix=advice.fix, detail=detail)
 
     @property
-    def is_drop_of_field(self) -> bool:
-        """Whether the API server drops this field of the struct at hand, as its feature gates are off."""
-        return self.rule == GATE_OFF and len(self.path) == 1
-
-    @property
     def refuses(self) -> bool:
         """Whether the decoder of an API server of any release refuses the value."""
         return self.rule not in _HARMLESS

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from itertools import accumulate, count, islice
 from math import inf
@@ -61,6 +61,7 @@ from webhook.schema.declarations import (
     Default,
     Field,
     Format,
+    Inlining,
     Place,
     Recheck,
     Struct,
@@ -152,11 +153,14 @@ class View:
         self._value, self._place = value, place
 
     def __getattr__(self, name: str) -> Any:
-        """Return a field of the box, or one that this release lacks."""
-        if name in self._struct.type.fields:
+        """Return a field of the box, the struct itself as what it inlines, or a field that this release lacks."""
+        type_ = self._struct.type
+        if name in type_.fields:
             return None
-        if self._struct.type.box:
-            return getattr(getattr(self, self._struct.type.box), name)
+        if type_.inlining and name == type_.unboxed:
+            return self
+        if type_.box:
+            return getattr(getattr(self, type_.box), name)
         raise AttributeError(name)
 
     @property
@@ -182,9 +186,9 @@ class View:
         box = self._struct.type.box
         if box and name not in self._struct.type.fields:
             return name in getattr(self, box)
-        if name in self._struct.inline:
-            return bool(getattr(self, name))
-        return name in self._struct.wire and self._value is not None and self._value.get(name) is not None
+        if (inlining := self._struct.type.inlining) and name == self._struct.type.unboxed:
+            return inlining.present(self.content, self.release)
+        return name in self._struct.fields and self._value is not None and self._value.get(name) is not None
 
     def __bool__(self) -> bool:
         """Tell whether the struct is there."""
@@ -217,7 +221,7 @@ class View:
         given = self._value.get(name) if self._value else None
         if not given:
             return ()
-        item = self._struct.wire[name].struct
+        item = self._struct.fields[name].struct
         if item is not None and (box := item.type.box):
             return [(each.get(box) if each else None) or {} for each in given]
         return given if all(given) else [each or {} for each in given]
@@ -246,11 +250,6 @@ def _reader(struct: CompiledStruct, name: str) -> Callable[[View], Any]:
         value = view._value  # noqa: SLF001 - it is a part of the view
         return see(value.get(name) if value else None, (view._place, name))  # noqa: SLF001 - as above
 
-    def read_inline(view: Any) -> Any:
-        return see(view._value, view._place)  # noqa: SLF001 - as above
-
-    if name in struct.inline:
-        return read_inline
     if default is None:
         return read
 
@@ -265,10 +264,10 @@ def _reader(struct: CompiledStruct, name: str) -> Callable[[View], Any]:
 
 
 class CompiledStruct:
-    """A type compiled for one target."""
+    """A type compiled for one target; of values that lack its inlined fields, these are only decoded."""
 
-    def __init__(self, type_: type[Struct], target: Target) -> None:
-        self.type, self.target = type_, target
+    def __init__(self, type_: type[Struct], target: Target, lacking: Inlining | None = None) -> None:
+        self.type, self.target, self._lacking = type_, target, lacking
         self.names = type_.go_name or type_.__name__, type_.package or target.version
 
     # What follows is made on first use: most objects have few of the structs that their type has.
@@ -291,13 +290,8 @@ class CompiledStruct:
 
     @cached_property
     def fields(self) -> dict[str, CompiledField]:
-        """The fields by their names in the class."""
+        """The fields by their names."""
         return {name: field.compile(self.target, *self.names) for name, field in self.stated.items()}
-
-    @cached_property
-    def inline(self) -> frozenset[str]:
-        """The fields that are inlined."""
-        return frozenset(name for name, field in self.stated.items() if field.inline)
 
     @cached_property
     def conditional(self) -> dict[str, Default]:
@@ -306,30 +300,19 @@ class CompiledStruct:
         return {name: default for name, default in defaults.items() if isinstance(default, Default)}
 
     @cached_property
-    def wire(self) -> dict[str, CompiledField]:
-        """The fields by their names on the wire, including those of inlined structs."""
-        found = {name: field for name, field in self.fields.items() if name not in self.inline}
-        for inner in self.inlined:
-            found |= inner.wire
-        return found
-
-    @cached_property
     def positions(self) -> dict[str, int]:
-        """The positions of the fields in :attr:`wire`."""
-        return {name: position for position, name in enumerate(self.wire)}
+        """The positions of the fields."""
+        return {name: position for position, name in enumerate(self.fields)}
 
     @cached_property
     def gated(self) -> dict[str, list[str]]:
         """The feature gates that are off, by the names of the fields that need them."""
         target = self.target
-        found = {
+        return {
             name: off
             for name, field in self.stated.items()
             if (off := [gate for gate in field.gates(target) if gate not in target.gates])
         }
-        for inner in self.inlined:
-            found |= inner.gated
-        return found
 
     @cached_property
     def rechecks(self) -> bool:
@@ -356,10 +339,9 @@ class CompiledStruct:
 
     def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return the value in the form for comparing old and new: defaults set, zero values left out."""
-        inline = self.inline
         known: dict[str, Any] = {}
         for name, field in self.fields.items():
-            each = field.canonical(value if name in inline else value.get(name))
+            each = field.canonical(value.get(name))
             if each is None and name in self.conditional:
                 each = self.conditional[name].beside(known)
             if each is not None:
@@ -387,21 +369,19 @@ class CompiledStruct:
 
     def spelling(self, name: str) -> Spelled:
         """Return the API server's spelling of a field of this struct, and the struct that the field holds."""
-        if name in self.wire and name not in self.fields:
-            for holder in self.inline:
-                inner = self.fields[holder].struct
-                if inner and name in inner.wire:
-                    steps, struct = inner.spelling(name)
-                    return (*self._steps(holder), *steps), struct
         field = self.fields.get(name)
         return (self._steps(name), field.struct) if field else ((name,), None)
 
     def _steps(self, name: str) -> tuple[str, ...]:
-        field = self.type.fields[name]
-        spelled = self.target.pick(field.spelled)
-        if spelled is None:
-            return () if field.inline else (name,)
-        return (spelled,) if spelled else ()
+        spelled, inlining = self.target.pick(self.type.fields[name].spelled), self.type.inlining
+        if (
+            spelled is None
+            and inlining
+            and name in inlining.of.fields
+            and self.target.has(inlining.spelled_since, None)
+        ):
+            return self.type.unboxed, name
+        return (name,) if spelled is None else (spelled,) if spelled else ()
 
     def _here(self, name: str) -> bool:
         """Tell whether the target's operation checks a field of a whole object; stored metadata is fine."""
@@ -419,12 +399,13 @@ class CompiledStruct:
 
     def checks(self, name: str) -> bool:
         """Tell whether the target's operation checks a field regardless of its old value."""
-        return self._here(name) and not self._recheck(name)
+        return self._here(name) and not self._recheck(name) and not (self._lacking and name in self._lacking.of.fields)
 
     @cached_property
     def rules(self) -> list[Declared]:
         """The rules about several fields that the target has."""
-        return [each for each in declared(self.type) if each.applies(self.target)]
+        besides = declared(self._lacking.of) if self._lacking else ()
+        return [each for each in declared(self.type) if each.applies(self.target) and each not in besides]
 
     def walking(self, otherwise: Walk) -> Walk:
         """Make the walk through one value: the decoder's findings, then validation's in the rest.
@@ -432,28 +413,32 @@ class CompiledStruct:
         Args:
             otherwise: The findings in a value that is not a struct.
         """
-        most_unknown = self.target.enough if self.target.strict else 0
+        most_unknown, inlining = self.target.enough if self.target.strict else 0, self.type.inlining
 
         def walk(value: Any) -> Sequence[SchemaFinding]:
             if type(value) is not dict:
                 return otherwise(value)
-            walks, inlined = self._walks
+            if inlining and not self._lacking and not inlining.present(value, self.target.release):
+                return self._without.walk(value)
             found: list[FieldFindings] = []
             for name, each in value.items():
-                if (walk_field := walks.get(name)) is None:
+                if (walk_field := self._walks.get(name)) is None:
                     if len(found) < most_unknown:
                         found.append((name, [unknown_field(name)]))
                 elif findings := walk_field(each):
                     found.append((name, _under(findings, name)))
             found += [each for each in self.absent if each[0] not in value]
-            if inlined:
-                found += [(name, findings) for name, walk_all in inlined if (findings := walk_all(value))]
             if found:
                 return self._concluded(value, found)
             find_several = self._several
             return NOTHING if find_several is None else find_several(value, None)
 
         return walk
+
+    @cached_property
+    def _without(self) -> CompiledStruct:
+        """The same type for values that lack its inlined fields."""
+        return CompiledStruct(self.type, self.target, self.type.inlining)
 
     def _within(self, name: str, walk: Walk) -> Walk:
         """Return the walk through a field, which Go may hold in embedded structs."""
@@ -465,9 +450,11 @@ class CompiledStruct:
     def _concluded(self, value: dict[str, Any], found: Sequence[FieldFindings]) -> Sequence[SchemaFinding]:
         """Order the findings in fields: misfits as submitted, problems as declared, findings of rules last."""
         misfits = [each for _, findings in found for each in findings if type(each) is Misfit]
-        if self.inline and misfits:
-            submitted = {name: place for place, name in enumerate(value)}
-            misfits.sort(key=lambda misfit: submitted[str(misfit.path[0])])
+        if (inlining := self.type.inlining) and misfits:
+            gone = [each.path[0] for each in misfits if each.rule == GATE_OFF and len(each.path) == 1]
+            kept = {name: each for name, each in value.items() if name not in gone}
+            if not inlining.of.fields.keys().isdisjoint(gone) and not inlining.present(kept, self.target.release):
+                misfits = [each._replace(leaves=inlining.hollow) for each in misfits]
         problems: dict[str, Sequence[Problem]] = {}
         for name, findings in found:
             if in_field := [each for each in findings if not isinstance(each, Misfit)]:
@@ -483,10 +470,9 @@ class CompiledStruct:
         return {each.name: each.before for each in self.rules}
 
     @cached_property
-    def _walks(self) -> tuple[dict[str, Walk], list[tuple[str, Walk]]]:
-        """The walks through fields, and through inlined structs, which take the whole value."""
+    def _walks(self) -> dict[str, Walk]:
+        """The walks through fields."""
         walks: dict[str, Walk] = {}
-        inlined: list[tuple[str, Walk]] = []
         for name, field in self.fields.items():
             walk = field.walk
             if not self.checks(name):
@@ -494,31 +480,22 @@ class CompiledStruct:
             walk = self._within(name, walk)
             if "metadata" in self.stated and field.struct:
                 walk = _recognizing(walk)
-            if name in self.inline:
-                inlined.append((name, walk))
-            else:
-                walks[name] = _gated(walk, self.gated[name]) if name in self.gated else walk
-        walks |= dict.fromkeys(self.wire.keys() - walks.keys(), _ignored)
+            walks[name] = _gated(walk, self.gated[name]) if name in self.gated else walk
         for name, opaque in self.opaque.items():
             # A webhook leaves them to the API server, which has validated them.
             later = walking_later(partial(opaque.compile, self.target, *self.names))
             walks.setdefault(name, self._within(name, later) if self.target.thorough else _ignored)
-        return walks, inlined
-
-    @cached_property
-    def inlined(self) -> list[CompiledStruct]:
-        """The structs that are inlined."""
-        return [inner for name in self.inline if (inner := self.fields[name].struct)]
+        return walks
 
     @cached_property
     def absent(self) -> list[FieldFindings]:
         """The findings for each absent field; computed on first use, as this may take long."""
-        return [(name, _under(findings, name)) for name, walk in self._walks[0].items() if (findings := walk(None))]
+        return [(name, _under(findings, name)) for name, walk in self._walks.items() if (findings := walk(None))]
 
     @cached_property
     def _several(self) -> Several | None:
         """Applies the rules about several fields, which may mute findings about single ones."""
-        rules = [(rule, rule.members & self.wire.keys()) for rule in self.rules if not rule.compares]
+        rules = [(rule, rule.members & self.fields.keys()) for rule in self.rules if not rule.compares]
         if not rules:
             return None
 
@@ -535,25 +512,25 @@ class CompiledStruct:
                 if view is None:
                     view = self.view(value)
                 if of_rule := self._named(rule, rule.rule(view, given) if rule.members else rule.rule(view)):
-                    problems = [*problems, *of_rule]
+                    problems = [*self._unmuted(problems, rule), *of_rule]
                     if found is not None:
-                        self._mute(rule, found)
+                        found.update({name: self._unmuted(each, rule) for name, each in found.items()})
             return problems if found is not None or len(problems) <= 1 else merged((), problems, self)
 
         return find
 
-    def _mute(self, rule: Declared, found: dict[str, Sequence[Problem]]) -> None:
-        """Remove the findings about the fields that a rule mutes, but not those of declarative rules."""
+    def _unmuted(self, problems: Sequence[Problem], rule: Declared) -> Sequence[Problem]:
+        """Return findings, but those about the fields that a rule mutes if they are not of declarative rules."""
         for name in rule.mutes:
             field, _, inner = name.partition(".")
-            kept = [
+            problems = [
                 each
-                for each in found.pop(field, NOTHING)
-                if (inner and not any(step == inner and not isinstance(step, Key) for step in each.path))
+                for each in problems
+                if each.path[:1] != (field,)
+                or (inner and not any(step == inner and not isinstance(step, Key) for step in each.path))
                 or self.finds_declaratively(each)
             ]
-            if kept:
-                found[field] = kept
+        return problems
 
     def _named(self, rule: Declared, problems: Iterable[Problem]) -> list[Problem]:
         return [problem.named(rule.name) for problem in islice(problems, self.target.enough)]
@@ -574,7 +551,7 @@ class CompiledStruct:
 
         def change(new: dict[str, Any], old: dict[str, Any]) -> Sequence[Problem]:
             found: list[Problem] = []
-            for name, change_field in fields:  # no part of an inlined struct is immutable, or validated in another way
+            for name, change_field in fields:
                 if problems := change_field(new.get(name), old.get(name)):
                     found += _under(problems, name)
             if rules:
@@ -701,9 +678,6 @@ def declaration(path: Path, struct: CompiledStruct) -> tuple[CompiledStruct | No
 
 def member(struct: CompiledStruct, name: str) -> tuple[CompiledStruct | None, Field | None]:
     """Return the struct that a field holds, if any, and the field's declaration."""
-    for inner in struct.inlined:
-        if name in inner.stated:
-            return member(inner, name)
     compiled = struct.fields.get(name)
     return (compiled.struct if compiled else None), struct.stated.get(name)
 
@@ -774,7 +748,7 @@ def _places(problem: Problem, struct: CompiledStruct | None) -> Iterator[tuple[P
             continue
         yield place, struct
         place = [*place, (_position(struct, step), "")]
-        field = struct.wire.get(step) if struct else None
+        field = struct.fields.get(step) if struct else None
         struct = field.struct if field else None
     yield place, struct
 
@@ -785,7 +759,7 @@ def _anchored(place: Position, struct: CompiledStruct | None, before: str | None
         return []
     if before in struct.positions:
         return [*place, (_position(struct, before) - 0.5, "")]
-    box = struct.wire.get(struct.type.box)
+    box = struct.fields.get(struct.type.box)
     return _anchored([*place, (_position(struct, struct.type.box), "")], box.struct, before) if box else []
 
 
@@ -1311,7 +1285,7 @@ class Array(Many):
             return Advice(hint) if struct is not None and type(value) not in struct.type.shorthand else None
         if struct is None:
             return Advice(hint)
-        if any(key in struct.wire for key in value):
+        if any(key in struct.fields for key in value):
             return None
         key = next(iter(self.list_map_keys), self.unique or "")
         is_by_key = bool(value) and all(each is None or isinstance(each, dict) for each in value.values())
@@ -1533,7 +1507,7 @@ class Nested(Field):
                 return missing if pointer else struct.walk({})
             choices = [(steps, *_wrapped(struct, steps, value)) for steps in self.type.shorthand.get(type(value), ())]
             is_clear = len(set(self.type.shorthand.values())) == 1
-            some = ", ".join([*islice(struct.wire, _NAMED), *(["…"] if len(struct.wire) > _NAMED else [])])
+            some = ", ".join([*islice(struct.fields, _NAMED), *(["…"] if len(struct.fields) > _NAMED else [])])
             otherwise = choices[-1] if choices else ("", f", with {some}", False)
             meant, what, is_right = next((each for each in choices if each[2]), otherwise)
             fix = Fix("wrap", meant, safe=is_clear) if is_right else None
@@ -1558,56 +1532,6 @@ class Nested(Field):
 
         compared = change if self.immutable or changed else None
         return CompiledField(struct.walking(walk_no_struct), compared, canonical, view, struct=struct)
-
-
-class Inlined(Nested):
-    """A struct whose fields are submitted among those of the struct around it; rules see it as one.
-
-    Args:
-        type_: The struct's class.
-        present: A predicate: whether a submitted struct has any of its fields, for a Kubernetes release.
-        hollow: The fields that stand for it where the API server drops all that were submitted: it stays, without them.
-        last: Its fields that Go declares after those of the struct around it.
-        **stated: As for :class:`Field`; ``spelled`` is the path at which the API server reports the fields.
-    """
-
-    inline = True
-    pointer = True
-    last: Collection[str] = ()
-
-    def __init__(
-        self,
-        type_: type[Struct],
-        doc: str = "",
-        *,
-        present: Callable[[dict[str, Any], Release], bool],
-        hollow: Mapping[str, Any],
-        **stated: Any,
-    ) -> None:
-        super().__init__(type_, doc, **stated)
-        self.present, self.hollow = present, hollow
-
-    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Compile closures that take the whole struct around it."""
-        compiled, release, present = super().compile(target, owner, package), target.release, self.present
-        struct, decoded = compile_struct(self.type, target), compile_struct(self.type, target.decoding)
-
-        def part(value: Any) -> Any:
-            return value if value is not None and present(value, release) else None
-
-        def walk(value: dict[str, Any]) -> Sequence[SchemaFinding]:
-            inlined = {name: each for name, each in value.items() if name in struct.wire}
-            found = struct.walk(inlined) if present(value, release) else decoded.walk(inlined)
-            gone = {each.path[0] for each in found if isinstance(each, Misfit) and each.is_drop_of_field}
-            if not gone or present({name: each for name, each in value.items() if name not in gone}, release):
-                return found
-            return [each._replace(leaves=self.hollow) if isinstance(each, Misfit) else each for each in found]
-
-        return compiled._replace(
-            walk=walk,
-            canonical=lambda value: compiled.canonical(part(value)),
-            view=lambda value, place: struct.view(part(value), place),
-        )
 
 
 def _wrapped(struct: CompiledStruct, steps: str, value: object) -> tuple[str, bool]:

@@ -43,11 +43,11 @@ def suggestion(root: CompiledStruct, path: Path, obj: object) -> Advice:
     """
     name, around = str(path[-1]), _around(root, path)
     struct, history = around[-1].struct, _history(around[-1].struct, name)
-    if (hint := instead(root, path)) and hint not in struct.wire:
+    if (hint := instead(root, path)) and hint not in struct.fields:
         return Advice(f"{history.hint}; {hint}" if history.hint else hint)
     # In Go, the fields of an attribute are called IntValue, BoolValue and so on.
     alike = [hint] if hint else near(name, _names(struct))
-    if alike := alike or [each for each in struct.wire if name.lower() == f"{each}value"]:
+    if alike := alike or [each for each in struct.fields if name.lower() == f"{each}value"]:
         return _renamed(struct, alike, name, value_at(obj, path[:-1]))
     if history.hint:
         within = _nearest(around[-1:], name)
@@ -65,7 +65,7 @@ def suggestion(root: CompiledStruct, path: Path, obj: object) -> Advice:
 def instead(root: CompiledStruct, path: Path) -> str:
     """Return the declared replacement of a field that a type does not have: a field, or advice; empty without one."""
     struct, name = _around(root, path)[-1].struct, str(path[-1])
-    return "" if name in struct.wire else str(struct.type.instead.get(name, ""))
+    return "" if name in struct.fields else str(struct.type.instead.get(name, ""))
 
 
 def misspelt(root: CompiledStruct, path: Path) -> str:
@@ -96,8 +96,8 @@ def _fields(root: CompiledStruct, path: Path) -> Iterator[tuple[int, CompiledStr
 
 def _field(struct: CompiledStruct, name: str) -> CompiledField | None:
     """Return a field, also one that is known but not judged; None if there is none."""
-    opaque = None if name in struct.wire else struct.opaque.get(name)
-    compiled: CompiledField | None = opaque.compile(struct.target, *struct.names) if opaque else struct.wire.get(name)
+    opaque = None if name in struct.fields else struct.opaque.get(name)
+    compiled: CompiledField | None = opaque.compile(struct.target, *struct.names) if opaque else struct.fields.get(name)
     return compiled
 
 
@@ -113,7 +113,7 @@ def _around(root: CompiledStruct, path: Path) -> list[_Struct]:
 
 
 def _names(struct: CompiledStruct) -> tuple[str, ...]:
-    return (*struct.wire, *struct.opaque)
+    return (*struct.fields, *struct.opaque)
 
 
 def _did_you_mean(*names: str) -> str:
@@ -167,8 +167,8 @@ def _submitted(around: _Struct, place: str, name: str, beside: Any) -> str:
     submitted = next((each for each in either if each in beside), meant)
     if meant not in either or meant in beside or meant == submitted:
         return ""
-    field = around.struct.wire[submitted]
-    if field.struct and name in field.struct.wire:
+    field = around.struct.fields[submitted]
+    if field.struct and name in field.struct.fields:
         mark = "[]" if isinstance(_declared(around.struct, submitted), Many) else ""
         return _did_you_mean(f"{around.path}.{submitted}{mark}.{name}")
     return f"only `{meant}` has {name}, and cannot stand beside `{submitted}`"
@@ -178,9 +178,9 @@ def _joined(struct: CompiledStruct, name: str) -> str:
     """Return the place of a field whose name was joined with its parent's; empty if there is none."""
     places = (
         f"{part}.{inner}"
-        for part, field in struct.wire.items()
+        for part, field in struct.fields.items()
         if field.struct and not isinstance(_declared(struct, part), Many)
-        for inner in field.struct.wire
+        for inner in field.struct.fields
         if name == f"{part.removesuffix('s')}{inner[0].upper()}{inner[1:]}"
     )
     return next(places, "")
@@ -188,21 +188,19 @@ def _joined(struct: CompiledStruct, name: str) -> str:
 
 def _entry(struct: CompiledStruct, name: str) -> str:
     """Return the place of an entry in the only map of a struct; empty if it has more fields."""
-    first, *others = struct.wire or ("",)
+    first, *others = struct.fields or ("",)
     return f"{first}.{name}" if not others and isinstance(_declared(struct, first), Map) else ""
 
 
 def _nested(around: _Struct, place: str, name: str) -> Fix | None:
     """Return how to move a field into a map beside it; None if its place is elsewhere."""
     steps = place.removeprefix(f"{around.path}.").removesuffix(f".{name}")
-    return Fix("nest", steps) if steps in around.struct.wire and place.endswith(f".{steps}.{name}") else None
+    return Fix("nest", steps) if steps in around.struct.fields and place.endswith(f".{steps}.{name}") else None
 
 
 def _declared(struct: CompiledStruct, name: str) -> Field | None:
     """Find a field of a struct in any release."""
-    types = (struct.type, *(inner.type for inner in struct.inlined))
-    known = (fields for type_ in types for fields in (type_.fields, type_.opaque))
-    return next((fields[name] for fields in known if name in fields), None)
+    return struct.type.fields.get(name) or struct.type.opaque.get(name)
 
 
 def _history(struct: CompiledStruct, name: str) -> Advice:
@@ -212,7 +210,7 @@ def _history(struct: CompiledStruct, name: str) -> Advice:
         return Advice(f"a field since 1.{field.since}, not yet in 1.{release}")
     if field and field.until is not None and field.until < release:
         removed = f"removed after Kubernetes 1.{field.until}"
-        if isinstance(field, Nested) and field.type.fields.keys() <= struct.wire.keys():
+        if isinstance(field, Nested) and field.type.fields.keys() <= struct.fields.keys():
             return Advice(f"{removed}: move its fields up one level", Fix("unwrap"))
         return Advice(removed)
     return Advice()
@@ -236,9 +234,9 @@ def _nearest(around: Sequence[_Struct], name: str) -> str:
 def _below(struct: CompiledStruct, name: str, path: str, lists: int, steps: int) -> Iterator[_Distance]:
     """Search for a field in a struct and its parts; except in a status, which is not written by hand."""
     dot = f"{path}." if path else ""
-    if name in struct.wire:
+    if name in struct.fields:
         yield lists, steps, f"{dot}{name}"
-    for part, field in struct.wire.items():
+    for part, field in struct.fields.items():
         declared = _declared(struct, part)
         within = lists + isinstance(declared, Many)
         if field.struct and declared and within <= MAX_LISTS and declared.subresource != STATUS:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from webhook.server.app import BODY_LIMIT, OVERVIEW, Pages, Reviews, probes
 from webhook.server.certificate import Certificate, Clients, ServerError
 from webhook.server.lane import Forks, Lane
-from webhook.server.messages import Limits, Page
+from webhook.server.messages import Limits
 from webhook.server.port import listen
 from webhook.server.serving import SHUTDOWN_DELAY, Server, open_many_files
 
@@ -24,7 +24,6 @@ __all__ = [
     "Forks",
     "Lane",
     "Limits",
-    "Page",
     "Pages",
     "Reviews",
     "Server",

@@ -18,7 +18,7 @@ from webhook.admission import Answer, Call, Endpoint, Record
 from webhook.budget import BudgetExceededError
 from webhook.logs import BoundedLog
 from webhook.server.lane import FullError, Lane
-from webhook.server.messages import Client, HTTPRequest, Page, refusal
+from webhook.server.messages import Client, HTTPRequest, refusal
 
 BODY_LIMIT = 6 << 20
 """Twice an API server's limit of 3 MiB for a request: the review of an update holds the old object and the new."""
@@ -41,7 +41,7 @@ _REVIEWS: Mapping[str, tuple[Endpoint, bool | None]] = {
     for stated, fail_open in (("", None), ("/fail", False), ("/ignore", True))
 }
 """By path: the endpoint, and its failure policy, if the path states one: whether to admit on failure."""
-OVERVIEW = Page(
+OVERVIEW = Answer(
     200,
     b"""\
 /metrics  metrics for Prometheus
@@ -49,7 +49,7 @@ OVERVIEW = Page(
 /readyz   whether reviews can be answered now, and why not
 """,
 )
-_HEALTHY = Page(200, b"ok\n")
+_HEALTHY = Answer(200, b"ok\n")
 _log = logging.getLogger(__name__)
 _often = BoundedLog(_log)
 
@@ -65,7 +65,7 @@ class Pages:
 
     def __init__(
         self,
-        pages: Mapping[str, Callable[[HTTPRequest], Page]],
+        pages: Mapping[str, Callable[[HTTPRequest], Answer]],
         *,
         refused: Callable[[int], None] = lambda _status: None,
         body_limit: int = 1 << 16,
@@ -76,11 +76,11 @@ class Pages:
         self.is_closing = False
         """Whether it is shutting down, so that each answer is the last of its connection."""
 
-    def admit(self, request: HTTPRequest) -> Page | None:  # noqa: ARG002 - some do
+    def admit(self, request: HTTPRequest) -> Answer | None:  # noqa: ARG002 - some do
         """Return why a request is refused whose body has not come yet; None if it is not."""
         return None
 
-    def answer(self, request: HTTPRequest, client: Client) -> Page | None:  # noqa: ARG002 - some do
+    def answer(self, request: HTTPRequest, client: Client) -> Answer | None:  # noqa: ARG002 - some do
         """Answer a request; None if the answer follows later (:meth:`Client.answered`)."""
         make = self._pages.get(request.path)
         if make is None:
@@ -92,7 +92,7 @@ class Pages:
         except Exception as error:  # noqa: BLE001 - the client waits for an answer
             return _failed(error)
 
-    def overloaded(self, reason: str) -> Page:
+    def overloaded(self, reason: str) -> Answer:
         """Make the answer to a request that exceeds present capacity.
 
         The API server asks again within the webhook's timeout (client-go ``rest/with_retry.go``), over a new connection
@@ -146,7 +146,7 @@ class Reviews(Pages):
             yield "it is shutting down"
         yield from self._unready()
 
-    def admit(self, request: HTTPRequest) -> Page | None:
+    def admit(self, request: HTTPRequest) -> Answer | None:
         """Refuse a request that cannot be a review, by its header."""
         if request.path not in _REVIEWS:
             return None
@@ -161,7 +161,7 @@ class Reviews(Pages):
             reason = f"send the body as it is, not in {coding.decode('latin-1')!r}"
         return refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, reason, is_last=True) if reason else None
 
-    def answer(self, request: HTTPRequest, client: Client) -> Page | None:
+    def answer(self, request: HTTPRequest, client: Client) -> Answer | None:
         """Answer a review in the next turn of the event loop, all else at once."""
         if request.path not in _REVIEWS:
             return super().answer(request, client)
@@ -182,13 +182,13 @@ class Reviews(Pages):
         slow = self._slow.popleft() if self._slow else None
         if self._new or self._slow:
             asyncio.get_running_loop().call_soon(self._answer_some)
-        for client, page in answered:
-            if page is not None:
-                client.answered(page)
-        if slow and (page := self._answer(*slow)):
-            slow[1].answered(page)
+        for client, answer in answered:
+            if answer is not None:
+                client.answered(answer)
+        if slow and (answer := self._answer(*slow)):
+            slow[1].answered(answer)
 
-    def _answer(self, request: HTTPRequest, client: Client) -> Page | None:
+    def _answer(self, request: HTTPRequest, client: Client) -> Answer | None:
         """Answer a review; None if it is left to another process."""
         timeout, began = _timeout(request.query), time.monotonic()
         if (waited := began - request.arrived) > PATIENCE * timeout:
@@ -198,7 +198,7 @@ class Reviews(Pages):
         call = Call(endpoint, fail_open, request.arrived + LENIENCE * timeout, lane is not None)
         if lane is None or (len(body) <= _LIGHT and not (client.is_heavy and lane.is_free)):
             try:
-                page = self._page(request, self._review(body, call))
+                answer = self._observed(request, self._review(body, call))
             except BudgetExceededError:
                 client.is_slow = client.is_heavy = True
             except Exception as error:  # noqa: BLE001 - the client waits for an answer
@@ -207,7 +207,7 @@ class Reviews(Pages):
                 # Processor time is what counts, but takes 2 us to ask for.
                 client.is_slow = time.monotonic() - began > _SLOW < time.thread_time() - self._began
                 client.is_heavy = False
-                return page
+                return answer
         task = asyncio.get_running_loop().create_task(self._answer_later(request, body, call, client))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -222,28 +222,28 @@ class Reviews(Pages):
             except (FullError, OSError) as error:
                 _often.warning("the failure policy answers a heavy review: %s", str(error) or "it takes too long")
                 answer = self._review(body, replace(call, deadline=time.monotonic(), is_inline=False))
-            page = self._page(request, answer)
+            self._observed(request, answer)
         except Exception as error:  # noqa: BLE001 - the client waits for an answer
-            page = _failed(error)
-        client.answered(page)
+            answer = _failed(error)
+        client.answered(answer)
 
-    def _page(self, request: HTTPRequest, answer: Answer) -> Page:
-        """Make the page of an answer, and report it."""
+    def _observed(self, request: HTTPRequest, answer: Answer) -> Answer:
+        """Report the answer to a review."""
         if answer.record is not None:
             self._observe(answer.record, time.monotonic() - request.arrived)
-        return Page(answer.status, answer.body, answer.content_type)
+        return answer
 
 
-def probes(unready: Callable[[], Iterable[str]]) -> dict[str, Callable[[HTTPRequest], Page]]:
+def probes(unready: Callable[[], Iterable[str]]) -> dict[str, Callable[[HTTPRequest], Answer]]:
     """Make the pages ``/healthz`` and ``/readyz``.
 
     Args:
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
     """
 
-    def readyz(_request: HTTPRequest) -> Page:
+    def readyz(_request: HTTPRequest) -> Answer:
         reasons = "".join(f"not ready: {reason}\n" for reason in unready())
-        return Page(503, reasons.encode()) if reasons else _HEALTHY
+        return Answer(503, reasons.encode()) if reasons else _HEALTHY
 
     return {"/healthz": lambda _request: _HEALTHY, "/readyz": readyz}
 
@@ -255,7 +255,7 @@ def _timeout(query: bytes) -> float:
     return min(float(stated[1]), _LONGEST_TIMEOUT) if stated else _DEFAULT_TIMEOUT
 
 
-def _failed(error: BaseException) -> Page:
+def _failed(error: BaseException) -> Answer:
     """Log an unexpected exception; return the answer to its request."""
     _log.error("a request could not be answered", exc_info=error)
-    return Page(HTTPStatus.INTERNAL_SERVER_ERROR, b"Internal Server Error", is_last=True)
+    return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, b"Internal Server Error", is_last=True)

@@ -12,8 +12,9 @@ from urllib.parse import unquote
 
 from httptools import HttpParserError, HttpRequestParser, parse_url
 
+from webhook.admission import Answer
 from webhook.logs import BoundedLog
-from webhook.server.messages import Client, Head, HTTPRequest, Page, fault_of, head_of, refusal
+from webhook.server.messages import Client, Head, HTTPRequest, fault_of, head_of, refusal
 from webhook.server.port import Port
 
 UNSENT = 1 << 14
@@ -60,7 +61,7 @@ class Connection(asyncio.Protocol, Client):
     _fields = _small = 0
     _incoming: HTTPRequest | None = None
     _answering: HTTPRequest | None = None
-    _fault: Page | None = None
+    _fault: Answer | None = None
     """The error with which it refuses what the client sends, which is not read any more."""
     _is_paused = False
     # Output
@@ -116,7 +117,6 @@ class Connection(asyncio.Protocol, Client):
         head = None if self.phase or self._complete or self.is_busy else self._head
         if head and (request := head.request_in(data, min(port.app.body_limit, _COUNTED))):
             self._complete.append(request)
-            self._await_phase()
             self._go_on()
         else:
             self._parse(data)
@@ -231,20 +231,20 @@ class Connection(asyncio.Protocol, Client):
         """Give up the body that is coming in, if it is long, as all bodies together take too much memory."""
         if self._incoming is None or not self._incoming.counted:
             return False
-        page = self._port.app.overloaded("bodies that are coming in or wait take too much memory")
-        self._drop(self._incoming, page)
+        answer = self._port.app.overloaded("bodies that are coming in or wait take too much memory")
+        self._drop(self._incoming, answer)
         return True
 
-    def _drop(self, request: HTTPRequest, page: Page) -> None:
+    def _drop(self, request: HTTPRequest, answer: Answer) -> None:
         request.pieces.clear()
-        request.refusal = page
+        request.refusal = answer
         self._count(request, 0)
 
     def _count(self, request: HTTPRequest, size: int) -> None:
         more, request.counted = size - request.counted, size
         self._port.crowd.count_body(self, more)
 
-    def _too_large(self) -> Page:
+    def _too_large(self) -> Answer:
         return refusal(_LARGE, f"a body may have {self._port.app.body_limit} bytes", is_last=True)
 
     # Answers
@@ -253,11 +253,11 @@ class Connection(asyncio.Protocol, Client):
         """Answer complete requests one after the other; read no more while one waits, or the client reads nothing."""
         while self._complete and not (self.is_busy or self._is_stuck or self._is_closed):
             request = self._complete.popleft()
-            page = request.refusal or self._port.app.answer(request, self)
-            if page is None:
+            answer = request.refusal or self._port.app.answer(request, self)
+            if answer is None:
                 self._answering, self.is_busy = request, True
             else:
-                self._reply(request, page)
+                self._reply(request, answer)
         if self._is_closed:
             return
         waits = bool(self._complete or self._is_stuck)
@@ -281,31 +281,31 @@ class Connection(asyncio.Protocol, Client):
         elif request.headers.pop(b"expect", None) and not request.refusal:
             self._send(b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    def answered(self, page: Page) -> None:
+    def answered(self, answer: Answer) -> None:
         """Send the answer to the request for which the application has returned None."""
         request, self._answering, self.is_busy = self._answering, None, False
         if request is not None and not self._is_closed:
-            self._await_phase()
-            self._reply(request, page)
+            self._reply(request, answer)
             self._go_on()
 
-    def _reply(self, request: HTTPRequest, page: Page) -> None:
+    def _reply(self, request: HTTPRequest, answer: Answer) -> None:
+        self._await_phase()
         if request.counted:
             self._count(request, 0)
         if not request.is_answered:
-            self._write(request, page)
+            self._write(request, answer)
         if not request.keeps:
             self._close()
 
-    def _write(self, request: HTTPRequest, page: Page) -> None:
+    def _write(self, request: HTTPRequest, answer: Answer) -> None:
         request.is_answered = True
         if request.refusal:
-            self._port.app.refused(page.status)
+            self._port.app.refused(answer.status)
         # Asked once: a signal that comes after this may not close a connection whose client reads that it stays open.
-        request.keeps = request.keeps and not (page.is_last or self._port.app.is_closing)
-        head = self._port.head(page.status, page.content_type, page.headers, request.keeps)
-        body = b"" if request.method == b"HEAD" else page.body
-        self._send(b"%b%d\r\n\r\n%b" % (head, len(page.body), body))
+        request.keeps = request.keeps and not (answer.is_last or self._port.app.is_closing)
+        head = self._port.head(answer.status, answer.content_type, answer.headers, request.keeps)
+        body = b"" if request.method == b"HEAD" else answer.body
+        self._send(b"%b%d\r\n\r\n%b" % (head, len(answer.body), body))
 
     def _send(self, data: bytes) -> None:
         """Write data; short data at once, in one TLS record and one system call."""
@@ -344,11 +344,11 @@ class Connection(asyncio.Protocol, Client):
 
     # Its end
 
-    def _refuse(self, page: Page) -> None:
+    def _refuse(self, answer: Answer) -> None:
         """Answer what came before, then say why nothing else is read, and close the connection."""
         self._is_ending = True
         incoming, self._incoming = self._incoming, None
-        last = HTTPRequest(b"", "/", b"", {}, keeps=False, refusal=page)
+        last = HTTPRequest(b"", "/", b"", {}, keeps=False, refusal=answer)
         last.is_answered = bool(incoming and incoming.is_answered)
         last.counted = incoming.counted if incoming else 0
         self._complete.append(last)

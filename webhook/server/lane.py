@@ -266,7 +266,7 @@ def _warm_up(review: Callable[[bytes, Call], Answer]) -> None:
         group, _, of_group = version.rpartition("/")
         named = {"group": group, "version": of_group}
         request = {
-            "uid": "",
+            "uid": "a",
             "operation": "CREATE",
             "kind": named | {"kind": kind},
             "resource": named | {"resource": f"{kind.lower()}s"},

@@ -9,11 +9,12 @@ from typing import Protocol
 
 import msgspec
 
+from webhook.admission import Answer
+
 _LONGEST_HEAD = 1 << 11
 """The longest head that is remembered, in bytes; those of API servers have some hundred."""
 _DIGITS = 9
 """The digits of a length, and one more."""
-PLAIN = "text/plain; charset=utf-8"
 _OF_HOSTS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!$%&'()*+,-./:;=@[]_~"  # as httpguts has it
 
 
@@ -64,22 +65,6 @@ class Limits:
     bodies_bytes: int = 1 << 26
 
 
-class Page(msgspec.Struct, frozen=True):
-    """An answer.
-
-    Args:
-        content_type: The body's type.
-        headers: Further header lines, each with its line end.
-        is_last: Whether the connection closes after it.
-    """
-
-    status: int
-    body: bytes
-    content_type: str = PLAIN
-    headers: str = ""
-    is_last: bool = False
-
-
 class Client(Protocol):
     """The client at the other end of a connection, in its TLS handshake or after it."""
 
@@ -97,7 +82,7 @@ class Client(Protocol):
     counted: int = 0
     """The bytes that its bodies take."""
 
-    def answered(self, page: Page) -> None:
+    def answered(self, page: Answer) -> None:
         """Send it the answer that it waits for."""
 
     def expire(self) -> None:
@@ -129,7 +114,7 @@ class HTTPRequest(msgspec.Struct, eq=False):
     query: bytes
     headers: dict[bytes, bytes]
     keeps: bool = True
-    refusal: Page | None = None
+    refusal: Answer | None = None
     pieces: list[bytes] = msgspec.field(default_factory=list)
     """The pieces of its body that have arrived."""
     size: int = 0
@@ -197,9 +182,9 @@ def head_of(data: bytes, request: HTTPRequest) -> Head | None:
     return Head(before + name, rest[len(length) :] + end, parsed)
 
 
-def refusal(status: HTTPStatus, reason: str, headers: str = "", *, is_last: bool = False) -> Page:
-    """Make the page of a refusal, with its reason."""
-    return Page(status, f"{status.phrase}: {reason}\n".encode(), PLAIN, headers, is_last)
+def refusal(status: HTTPStatus, reason: str, headers: str = "", *, is_last: bool = False) -> Answer:
+    """Refuse a request with a reason."""
+    return Answer(status, f"{status.phrase}: {reason}\n".encode(), headers=headers, is_last=is_last)
 
 
 def fault_of(version: str, headers: dict[bytes, bytes]) -> tuple[HTTPStatus, str] | None:

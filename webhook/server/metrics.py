@@ -20,12 +20,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
-from webhook.admission import Record, ReviewOptions
+from webhook.admission import Answer, Record, ReviewOptions
 from webhook.admission.record import FAILED, Endpoint
 from webhook.api.versions import DEFAULT, VERSIONS
 from webhook.reloading import Reloaded
 from webhook.server.certificate import Certificate
-from webhook.server.messages import HTTPRequest, Page
+from webhook.server.messages import HTTPRequest
 
 REFUSALS = (400, 403, 405, 408, 413, 415, 417, 431, 501, 503, 505)
 """The statuses of requests that are refused before they are reviewed."""
@@ -74,14 +74,14 @@ class Exported(Collector):
 
     def __init__(self) -> None:
         self.process = ProcessCollector(registry=None)
-        self._written: dict[bool, tuple[Page, float]] = {}
+        self._written: dict[bool, tuple[Answer, float]] = {}
 
-    def page(self, request: HTTPRequest) -> Page:
+    def page(self, request: HTTPRequest) -> Answer:
         """Make the page of all metrics, in OpenMetrics for clients that read it, else in Prometheus' text format."""
         is_open = _OPEN_METRICS in request.headers.get(b"accept", b"").lower()
         page, until = self._written.get(is_open, (None, 0.0))
         if page is None or until < time.monotonic():
-            page = Page(200, *self.exposition(is_open=is_open))
+            page = Answer(200, *self.exposition(is_open=is_open))
             self._written[is_open] = page, time.monotonic() + _FRESH
         return page
 

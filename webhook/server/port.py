@@ -204,7 +204,7 @@ class Port:
         if not self.is_closed:
             asyncio.get_running_loop().add_reader(self._listener, self._accept)
 
-    def head(self, status: int, content_type: str, headers: str, keeps: bool) -> bytes:  # noqa: FBT001 - as in Page
+    def head(self, status: int, content_type: str, headers: str, keeps: bool) -> bytes:  # noqa: FBT001 - as in Answer
         """Return the head of an answer, up to the value of its last line, the length of the body."""
         key = status, content_type, headers, keeps
         if (found := self._heads.get(key)) is None:

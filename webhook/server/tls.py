@@ -104,6 +104,8 @@ class Secure(Connection):
         """Hand records to OpenSSL one by one, as it reads on until there is data; read the data."""
         at, opened, is_last = 0, list[bytes](), False
         for _ in range(_RECORDS):
+            if at == len(data):
+                break
             begin, at = at, _end_of_record(data, at)
             if at > len(data):
                 self._sealed = data[begin:]

@@ -583,7 +583,8 @@ class Cluster:
         for name in resources:
             if using := sorted((key for key in demands if demands[key].get(name)), key=lambda key: -demands[key][name]):
                 amount = amount_text(name, demands[using[0]][name])
-                more = f", {len(using) - 1} more pods use some" if using[1:] else ""
+                others = f"{len(using) - 1} more pod{'s use' if using[2:] else ' uses'} some"
+                more = f", {others}" if using[1:] else ""
                 yield f"pod {using[0]} uses {name} {amount}{more}"
 
     def nodes_of(self, claim: JSONObject) -> set[str]:

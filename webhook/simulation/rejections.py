@@ -493,7 +493,7 @@ _COUNTERS_MAX: Final = 3
 
 def _amounts(names: list[str], left: str, consumed: str) -> str:
     each = " each" if len(names) > 1 else ""
-    amounts = f"{left} left, {consumed} consumed{each}"
+    amounts = f"{left} left, {consumed} wanted{each}"
     names = sorted(names, key=padded)
     if len(names) <= _COUNTERS_MAX:
         return f"{', '.join(names)} ({amounts})"

@@ -194,11 +194,9 @@ def _of_claim(scene: Scene, claim: JSONObject, subject: str) -> JSONObject:
 def _not_collected(obj: JSONObject, kind: str) -> Cause:
     """Say that objects are needed that were not collected."""
     several = f"{kind}{'es' if kind.endswith('s') else 's'}"
-    return Cause(
-        f"cannot be explained: --cluster has no {several}, and its other objects show that the cluster has some",
-        [obj],
-        (f"collect the {several} of all namespaces, too, as draguard snapshot does",),
-    )
+    said = f"--cluster has no {several}, and its other objects show that the cluster has some"
+    help_ = f"collect the {several} of all namespaces, too, as draguard snapshot does"
+    return Cause(f"cannot be explained: {said}", [obj], (help_,))
 
 
 def _answer(
@@ -210,7 +208,13 @@ def _answer(
     *,
     pod: JSONObject | None = None,
 ) -> JSONObject:
-    """Return the answer, with the objects around and their events as evidence; its first line names a pod if stated."""
+    """Return the answer, whose first line names a pod if stated.
+
+    Args:
+        around: The objects whose states, and then their events in time, are the evidence.
+    """
+    several = {id(each): each for each in around}.values()
+    states = ({**ref_of(each).as_json(), "state": printable(_state(each))} for each in several)
     found = [first for first, *_ in by_key((each.text, each) for each in found).values()]
     if pod is not None:
         said = found[0].text if found[0].names_pod else f"pod {name_of(pod)}: {found[0].text}"
@@ -227,16 +231,9 @@ def _answer(
         "objects": [each.as_json() for each in list(about)[:_OBJECTS_MAX]],
         "others": lines[1:],
         "helps": list(dict.fromkeys(found[0].helps or cures(found[0].words))),
-        "evidence": _evidence(scene, around),
+        "evidence": [*states, *map(_event, _alike([event for each in several for event in scene.events(each)]))],
         "kubernetes": str(scene.settings),
     }
-
-
-def _evidence(scene: Scene, objects: Sequence[JSONObject]) -> list[JSONObject]:
-    """Return the state of objects, their conditions, then their events in time."""
-    several = {id(each): each for each in objects}.values()
-    states = ({**ref_of(each).as_json(), "state": printable(_state(each))} for each in several)
-    return [*states, *map(_event, _alike([event for each in several for event in scene.events(each)]))]
 
 
 def _alike(events: Sequence[Event]) -> list[Event]:
@@ -252,13 +249,8 @@ def _alike(events: Sequence[Event]) -> list[Event]:
 
 def _event(event: Event) -> JSONObject:
     about = Ref(text(event.about, "kind"), text(event.about, "name"), text(event.about, "namespace"))
-    return {
-        **about.as_json(),
-        "time": event.time,
-        "reason": event.reason,
-        "count": event.times,
-        "message": event.words[:_MESSAGE_MAX],
-    }
+    told = {"time": event.time, "reason": event.reason, "count": event.times, "message": event.words[:_MESSAGE_MAX]}
+    return {**about.as_json(), **told}
 
 
 def _state(obj: JSONObject) -> str:
@@ -335,13 +327,10 @@ def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
     why = next(scene.rule("kueue-unsupported", {**pod, "owner": {"labels": labels}}), "") if pod else ""
     why = brief(said) or why
     described = (f"{each} --namespace {namespace}" for each in ("workloads.kueue.x-k8s.io", f"localqueue {queue}"))
+    helps = () if why else tuple(scene.inventory.kubectl(f"describe {each}") for each in described)
     state = "is suspended (spec.suspend)" if is_stopped else "has no pod"
-    return Cause(
-        f"{state}: Kueue has not admitted it, in queue {queue}{why and f': {why}'}",
-        [workload, known, Ref("LocalQueue", queue, namespace)],
-        () if why else tuple(scene.inventory.kubectl(f"describe {each}") for each in described),
-        words=said,
-    )
+    text_ = f"{state}: Kueue has not admitted it, in queue {queue}{why and f': {why}'}"
+    return Cause(text_, [workload, known, Ref("LocalQueue", queue, namespace)], helps, words=said)
 
 
 def _sample(workload: JSONObject) -> JSONObject | None:
@@ -435,30 +424,22 @@ def _silent(scene: Scene, workload: JSONObject) -> Cause:
 
 def _of_job(workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:
     """Say how a Job has ended."""
-    if text(workload, "kind") != "Job":
-        return
-    for condition in items(workload, "status", "conditions"):
-        kind, reason, words = (text(condition, field) for field in ("type", "reason", "message"))
-        if text(condition, "status") != "True":
-            continue
-        if kind == "Complete":
-            said = "has succeeded (complete): its pods have ended, and their claims are released"
-            yield Cause(said, [workload], (), started.ENDED, is_well=True)
-            return
-        if kind in {"Failed", "FailureTarget"}:
-            statuses = [(pod, status) for pod in pods for status in failed(pod)]
-            ended = [mapping(status, "state", "terminated") for _, status in statuses]
-            how = " and ".join(sorted({outcome(each) for each in ended}))
-            last = next((f" ({each})" for each in map(last_words, ended) if each), "")
-            count = len({name_of(pod) for pod, _ in statuses})
-            runs = f"{count} pod{'s' * (count != 1)} ended with {how}{last}, and " if how else ""
-            limit = number(workload, "spec", "backoffLimit")
-            is_limit = reason == "BackoffLimitExceeded"
-            why = f"backoffLimit is {6 if limit is None else limit}" if is_limit else brief(words)
-            yield Cause(
-                f"has failed ({reason}): {runs}{why}; its pods' claims are released",
-                [workload, *(pod for pod, _ in statuses[:3])],
-                ("see the log of its last pod, mend it, and create the Job again",),
-                started.ENDED,
-            )
-            return
+    conditions = items(workload, "status", "conditions") if text(workload, "kind") == "Job" else ()
+    holding = (each for each in conditions if text(each, "status") == "True")
+    condition = next((each for each in holding if text(each, "type") in {"Complete", "Failed", "FailureTarget"}), {})
+    if text(condition, "type") == "Complete":
+        said = "has succeeded (complete): its pods have ended, and their claims are released"
+        yield Cause(said, [workload], (), started.ENDED, is_well=True)
+    elif condition:
+        statuses = [(pod, status) for pod in pods for status in failed(pod)]
+        ended = [mapping(status, "state", "terminated") for _, status in statuses]
+        how = " and ".join(sorted({outcome(each) for each in ended}))
+        last = next((f" ({each})" for each in map(last_words, ended) if each), "")
+        count = len({name_of(pod) for pod, _ in statuses})
+        runs = f"{count} pod{'s' * (count != 1)} ended with {how}{last}, and " if how else ""
+        limit, reason = number(workload, "spec", "backoffLimit"), text(condition, "reason")
+        is_limit = reason == "BackoffLimitExceeded"
+        why = f"backoffLimit is {6 if limit is None else limit}" if is_limit else brief(text(condition, "message"))
+        said = f"has failed ({reason}): {runs}{why}; its pods' claims are released"
+        help_ = "see the log of its last pod, mend it, and create the Job again"
+        yield Cause(said, [workload, *(pod for pod, _ in statuses[:3])], (help_,), started.ENDED)

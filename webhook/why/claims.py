@@ -67,13 +67,11 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
         if not template or scene.inventory.exists(*ref):
             yield Cause(f"{said}{stale}", meant)
             return
-        unless = ", or ResourceClaims were not collected: --cluster has none"
-        yield Cause(
-            f"{ref}, which was made from {_TEMPLATE} {template}, does not exist any more: it was deleted while the pod "
-            f"waited{'' if scene.inventory.knows(_CLAIM) else unless}",
-            [ref, Ref(_TEMPLATE, template, namespace)],
-            ("create the pod again: its claim is not made a second time",),
-        )
+        why = "it was deleted while the pod waited"
+        why += "" if scene.inventory.knows(_CLAIM) else ", or ResourceClaims were not collected: --cluster has none"
+        said = f"{ref}, which was made from {_TEMPLATE} {template}, does not exist any more: {why}"
+        help_ = "create the pod again: its claim is not made a second time"
+        yield Cause(said, [ref, Ref(_TEMPLATE, template, namespace)], (help_,))
     elif at(claim, "metadata", "deletionTimestamp"):
         yield being_deleted(scene, claim)
 
@@ -130,11 +128,9 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
             helps = (f"raise spec.hard of {quotas[0]}, or {how}",)
             return Cause(f"{what}: {quotas[0]} does not allow it: {why}", [quotas, template], helps)
         label = f"{admin_label(scene.settings.release)}=true"
-        return Cause(
-            f"{what}: admin access, which {template} asks for, needs the label {label} on namespace {namespace}",
-            [Ref("Namespace", namespace), template],
-            (scene.inventory.kubectl(f"label namespace {namespace} {label}"),),
-        )
+        said = f"{what}: admin access, which {template} asks for, needs the label {label} on namespace {namespace}"
+        help_ = scene.inventory.kubectl(f"label namespace {namespace} {label}")
+        return Cause(said, [Ref("Namespace", namespace), template], (help_,))
     submitted = {**use.claim, "metadata": {"name": "claim", "namespace": namespace}}
     for problem in review(submitted, kubernetes=str(scene.settings)).problems:
         if problem.level == ERROR and problem.path[:1] == ("spec",):
@@ -149,11 +145,9 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
     if trouble := drivers.of_component(scene, "kube-controller-manager"):
         said = f"{what} yet: kube-controller-manager does not run: {trouble.text}"
         return trouble._replace(text=said, about=[trouble.about, template])
-    return Cause(
-        f"{what} yet: kube-controller-manager has not made it from {template}, which exists by now",
-        [template],
-        ("wait a moment: it tries again by itself; if not, see whether kube-controller-manager runs",),
-    )
+    said = f"{what} yet: kube-controller-manager has not made it from {template}, which exists by now"
+    help_ = "wait a moment: it tries again by itself; if not, see whether kube-controller-manager runs"
+    return Cause(said, [template], (help_,))
 
 
 # -- a claim that is asked about
@@ -174,19 +168,12 @@ def unused(scene: Scene, claim: JSONObject) -> Cause:
     if fault := _fault(scene, claim):
         return fault._replace(text=f"{fault.text}{gone}")
     if allocation_of(claim):
-        devices = ", ".join(devices_of(claim))
-        return Cause(
-            f"{ref} is allocated ({devices}) and no pod uses it: it keeps its devices until it is deleted or another "
-            f"pod needs them{gone}",
-            [ref],
-            (scene.inventory.kubectl(f"delete resourceclaim --namespace {ref.namespace} {ref.name}"),),
-        )
-    return Cause(
-        f"{ref} is not allocated because no pod uses it: a claim gets its devices when the first pod that uses it is "
-        f"scheduled{gone}",
-        [ref],
-        is_well=not gone,
-    )
+        said = f"{ref} is allocated ({', '.join(devices_of(claim))}) and no pod uses it"
+        then = f"it keeps its devices until it is deleted or another pod needs them{gone}"
+        delete = scene.inventory.kubectl(f"delete resourceclaim --namespace {ref.namespace} {ref.name}")
+        return Cause(f"{said}: {then}", [ref], (delete,))
+    when = "a claim gets its devices when the first pod that uses it is scheduled"
+    return Cause(f"{ref} is not allocated because no pod uses it: {when}{gone}", [ref], is_well=not gone)
 
 
 def kept(scene: Scene, node: str) -> Iterator[Cause]:

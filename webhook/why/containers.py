@@ -49,18 +49,13 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             failures = [each.words for each in scene.events(pod, "Failed") if f'"{image}"' in each.words]
             # While kubelet backs off, only an event may have the reason.
             said = next(filter(None, (_after(image, each) for each in (words, *failures))), "")
-            refs = [
-                Ref("Secret", secret, namespace_of(pod))
-                for event in scene.events(pod, "FailedToRetrieveImagePullSecret")
-                for each in items(pod, "spec", "imagePullSecrets")
-                if (secret := text(each, "name")) and secret in event.words
-            ]
+            lacking = " ".join(each.words for each in scene.events(pod, "FailedToRetrieveImagePullSecret"))
+            secrets = (text(each, "name") for each in items(pod, "spec", "imagePullSecrets"))
+            refs = [Ref("Secret", each, namespace_of(pod)) for each in secrets if each and each in lacking]
             lacks = f"; image pull secret {refs[0].name} is missing" if refs else ""
-            yield Cause(
-                f"image {image} cannot be pulled: {brief(said) or reason}{lacks}",
-                [Ref("Image", image), refs],
-                ("correct the image's name and tag, or give the pod imagePullSecrets",),
-            )
+            said = f"image {image} cannot be pulled: {brief(said) or reason}{lacks}"
+            help_ = "correct the image's name and tag, or give the pod imagePullSecrets"
+            yield Cause(said, [Ref("Image", image), refs], (help_,))
         elif reason == CRASHED:
             yield crashed(scene, pod, status)
         elif reason not in _STARTING:

@@ -137,11 +137,9 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
         tolerations = Tolerations(items(spec, "tolerations"))
         kept = [each for each in blocking(items(node, "spec", "taints")) if not tolerations.cover(each)]
         taints = [str(each) for each in kept if not each.key.startswith("node.kubernetes.io/")] or [*map(str, kept)]
-        return Cause(
-            f"{who} does not tolerate the taint {' and '.join(taints)} of node {name}",
-            [workload, about_taints(*kept)],
-            (f"give {who} a toleration of {' and '.join(taints)}",),
-        )
+        said = f"{who} does not tolerate the taint {' and '.join(taints)} of node {name}"
+        help_ = f"give {who} a toleration of {' and '.join(taints)}"
+        return Cause(said, [workload, about_taints(*kept)], (help_,))
     failures = scene.events(workload, "FailedCreate")
     if not failures and not scene.inventory.knows("Pod"):
         said = f"--cluster has no Pods, so that the pod of {who} on {name} is not known"
@@ -232,12 +230,9 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     for pool in dict.fromkeys(each.id for several in slices.values() for each in several):
         if pool in scene.incomplete:
             current = scene.catalog.current[pool]
-            yield Cause(
-                f"pool {'/'.join(pool)} is incomplete: {len(current)} of {current[0].count} slices of generation "
-                f"{current[0].generation}, so that {so}",
-                [Ref("Pool", pool[1]), Ref("Driver", pool[0])],
-                (until_whole(pool[0]),),
-            )
+            there = f"{len(current)} of {current[0].count} slices of generation {current[0].generation}"
+            said = f"pool {'/'.join(pool)} is incomplete: {there}, so that {so}"
+            yield Cause(said, [Ref("Pool", pool[1]), Ref("Driver", pool[0])], (until_whole(pool[0]),))
     if down := not_ready(node):
         yield down
     if at(node, "spec", "unschedulable") is True:

@@ -269,20 +269,20 @@ class Lacks:
             return self._apart(meeting, about)
         details = next((brief(each) for group in full for each in group.details), "each could be met alone")
         attributes = (
-            (self._sources.get(name_of(claim)) or ref_of(claim), which, text(each, field))
+            (self._sources.get(name_of(claim)) or ref_of(claim), which, attribute)
             for claim in self._needs.claims
             for each in items(claim, "spec", "devices", "constraints")
             for field, which in (("matchAttribute", "the same"), ("distinctAttribute", "different"))
-            if text(each, field)
+            if (attribute := text(each, field))
         )
         devices, constraint = self._contested(full[0]), next(attributes, None)
         if constraint and not devices:
             written, which, attribute = constraint
-            return Cause(
-                f"{written.kind} {written.name} wants devices with {which} {attribute} (a constraint) for its requests "
-                f"{' and '.join(key[1] for key in self._whole)}, and no node has such devices together: {details}",
-                [written, about, Ref("Attribute", attribute)],
-            )
+            requests = " and ".join(key[1] for key in self._whole)
+            said = f"{written.kind} {written.name} wants devices with {which} {attribute} (a constraint)"
+            none = f"no node has such devices together: {details}"
+            about = [written, about, Ref("Attribute", attribute)]
+            return Cause(f"{said} for its requests {requests}, and {none}", about)
         entries = ((text(entry, "name"), self._sources.get(name)) for entry, name in sources_of(self._pod))
         whose = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in entries if ref) or "the pod"
         need = f"need the same device {devices[0]}: they " if len(devices) == 1 else ""
@@ -505,14 +505,10 @@ class _Pending:
         said = f"claim {name_of(claim)} {'is' if name_of(claim) in self._allocated else 'would be'} allocated, but"
         if first.is_unavailable:
             return Cause(f"{said} its binding conditions have failed: {placement.reason or first.text}", about)
-        several = len(first.missing) > 1
-        return Cause(
-            f"{said} binding condition{'s' * several} {' and '.join(first.missing)} of device {first.place} "
-            f"{'are' if several else 'is'} not true yet: the scheduler waits for the driver before it binds the pod "
-            f"({first.text})",
-            about,
-            ("see the log of the driver's controller",),
-        )
+        what, are = ("conditions", "are") if len(first.missing) > 1 else ("condition", "is")
+        said += f" binding {what} {' and '.join(first.missing)} of device {first.place} {are} not true yet"
+        waits = f"the scheduler waits for the driver before it binds the pod ({first.text})"
+        return Cause(f"{said}: {waits}", about, ("see the log of the driver's controller",))
 
     def _not_simulated(self) -> Iterator[Cause]:
         """Say what else keeps the pod from all nodes before the scheduler looks at devices."""
@@ -598,7 +594,8 @@ class _Pending:
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
             said = "; ".join(rejections.elsewhere(self.scene.cluster, each) for each in allocated)
-            yield Cause(f"no node has the devices of its allocated claims: {said}", allocated, sort="claim")
+            helps = tuple(each for claim in allocated for each in self._shared(claim))
+            yield Cause(f"no node has the devices of its allocated claims: {said}", allocated, helps, sort="claim")
         else:
             alone = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
             groups = rejections.Explainer(self.scene.cluster).groups(alone, round_)
@@ -635,11 +632,8 @@ class _Pending:
             like = [each for each in self.scene.inventory.all("DeviceClass") if vendor in name_of(each)]
             hint = did_you_mean(name, [each for each in extended.classes if "/" in each])
             hint = hint or (f"{listed(map(name_of, like))} could" if like else "")
-            yield Cause(
-                f"nothing provides {name}: no DeviceClass has it as extendedResourceName, and no node's device "
-                f"plugin offers it{hint and f'; {hint}'}",
-                [Ref("Resource", name), like],
-            )
+            why = "no DeviceClass has it as extendedResourceName, and no node's device plugin offers it"
+            yield Cause(f"nothing provides {name}: {why}{hint and f'; {hint}'}", [Ref("Resource", name), like])
 
     def _failed(self, error: Fault, needs: Needs) -> Cause:
         """Say what ended the search for devices on all nodes."""
@@ -660,11 +654,10 @@ class _Pending:
         which = f"DeviceClass {of_class}, used by {who}," if of_class else f"{who}, request {asked}"
         rules = ("not-published", "attribute-not-of-driver")
         hint = next((each for rule in rules for each in self.scene.rule(rule, claim)), "")
-        return Cause(
-            f"the selector of {which} reads attribute {missing}, which a device does not have"
-            f"{hint and f' ({brief(hint)})'}: that error ends the search on all nodes ({brief(words)})",
-            [Ref("DeviceClass", of_class) if of_class else None, written, Ref("Attribute", missing)],
-        )
+        said = f"the selector of {which} reads attribute {missing}, which a device does not have"
+        ends = f"that error ends the search on all nodes ({brief(words)})"
+        about = [Ref("DeviceClass", of_class) if of_class else None, written, Ref("Attribute", missing)]
+        return Cause(f"{said}{hint and f' ({brief(hint)})'}: {ends}", about)
 
     # -- nodes that have devices, and refuse the pod for another reason
 
@@ -700,11 +693,14 @@ class _Pending:
     def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
         claim = next(filter(allocation_of, needs.claims))
+        said = f"{ref_of(claim)} is allocated on {names}, and {cause.text}"
+        return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *self._shared(claim)))
+
+    def _shared(self, claim: JSONObject) -> tuple[str, ...]:
+        """Say what helps if other pods use a claim that the pod names."""
         others = {*rejections.holder(self.scene.cluster, full_name_of(claim), 0)["pods"]} - {name_of(self.pod)}
         apart = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
-        helps = (apart,) if others and self._source(claim).kind == "ResourceClaim" else ()
-        said = f"{ref_of(claim)} is allocated on {names}, and {cause.text}"
-        return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *helps))
+        return (apart,) if others and self._source(claim).kind == "ResourceClaim" else ()
 
     def _refusal(self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs) -> tuple[str, About]:
         """Say why nodes refuse the pod, their devices aside, and what that is about."""
@@ -746,12 +742,10 @@ class _Pending:
             said = f"waits on {nominated} until the pods that it preempts there have ended"
             return Cause(said, [Ref("Node", nominated), self.pod])
         if (name := other_scheduler(self.pod)) and not words:
-            return Cause(
-                f"its scheduler {name} (spec.schedulerName) has said nothing of it: does it run? kube-scheduler "
-                f"leaves the pod alone, for which {node} has room",
-                [Ref("Scheduler", name), self.pod],
-                (f"correct spec.schedulerName, or start scheduler {name}",),
-            )
+            said = f"its scheduler {name} (spec.schedulerName) has said nothing of it: does it run?"
+            said += f" kube-scheduler leaves the pod alone, for which {node} has room"
+            help_ = f"correct spec.schedulerName, or start scheduler {name}"
+            return Cause(said, [Ref("Scheduler", name), self.pod], (help_,))
         if not words:
             room = f"{node} has room for it"
             if trouble := drivers.of_component(self.scene, "kube-scheduler"):
@@ -761,12 +755,10 @@ class _Pending:
         for each in requests(self.pod):
             if extended.provides(each) and str(lack_of(each)) in words:
                 of = Ref("DeviceClass", extended.classes.get(each, ""))
-                return Cause(
-                    f"kube-scheduler finds no {each}, which {of} provides on {node}: its feature gate {EXTENDED} is "
-                    "off, or it has not tried since",
-                    [Ref("Gate", EXTENDED), Ref("Resource", each), of],
-                    (f"set --feature-gates {EXTENDED}=true of kube-scheduler and kubelet, too",),
-                )
+                said = f"kube-scheduler finds no {each}, which {of} provides on {node}"
+                why = f"its feature gate {EXTENDED} is off, or it has not tried since"
+                help_ = f"set --feature-gates {EXTENDED}=true of kube-scheduler and kubelet, too"
+                return Cause(f"{said}: {why}", [Ref("Gate", EXTENDED), Ref("Resource", each), of], (help_,))
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []

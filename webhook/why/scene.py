@@ -163,11 +163,8 @@ class Event(NamedTuple):
     @classmethod
     def of(cls, obj: JSONObject) -> Event:
         """Read an event, also one of ``events.k8s.io``."""
-        times = (
-            text(obj, "series", "lastObservedTime"),
-            text(obj, "lastTimestamp") or text(obj, "deprecatedLastTimestamp"),
-            text(obj, "eventTime"),
-        )
+        last = text(obj, "lastTimestamp") or text(obj, "deprecatedLastTimestamp")
+        times = text(obj, "series", "lastObservedTime"), last, text(obj, "eventTime")
         time = max(times, key=lambda each: each.removesuffix("Z")) or text(obj, "metadata", "creationTimestamp")
         times_ = number(obj, "series", "count") or number(obj, "count") or number(obj, "deprecatedCount") or 0
         words = " ".join((text(obj, "message") or text(obj, "note")).split())
@@ -322,10 +319,6 @@ class Scene(Stored):
             namespace: The namespace of what the words are about.
         """
         named = {part for word in _WORD.findall(words) for part in (word, *word.split("/"))}
-        found = [
-            Ref(kind, name, space)
-            for kind in _MENTIONED
-            for space, name in self.inventory.names(kind)
-            if space in {"", namespace} and name in named
-        ]
+        known = (Ref(kind, name, space) for kind in _MENTIONED for space, name in self.inventory.names(kind))
+        found = [each for each in known if each.namespace in {"", namespace} and each.name in named]
         return found + [written(kind, name, namespace) for kind, name in _QUOTED.findall(words)]

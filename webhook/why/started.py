@@ -467,11 +467,8 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
         hint = next((f" ({brief(each, 120)})" for rule in rules for each in scene.rule(rule, claim or {})), "")
         of_class = any(text(each, "source") == "FromClass" for each in configs)
         stated = f"the opaque parameters of {what}{' or its class' * of_class}"
-        yield Cause(
-            f"{who} refuses {stated}: {brief(words, 160)}{hint}",
-            about,
-            ("correct the parameters, and create the claim again: they cannot be changed in place",),
-        )
+        help_ = "correct the parameters, and create the claim again: they cannot be changed in place"
+        yield Cause(f"{who} refuses {stated}: {brief(words, 160)}{hint}", about, (help_,))
     else:
         helps = cures(words) or [_SEE_LOG]
         yield Cause(f"{who} cannot prepare the devices of {what}: {brief(words)}", about, tuple(helps))
@@ -486,12 +483,9 @@ def _by_kubelet(scene: Scene, pod: JSONObject, said: re.Match[str], what: str, a
         if "the server could not find the requested resource" not in said["unread"]:
             return Cause(found, around, words=said.string)
         version = text(scene.inventory.find("Node", node.name), "status", "nodeInfo", "kubeletVersion")
-        return Cause(
-            f"{found}; it asks for a version of resource.k8s.io that the API server does not serve"
-            f"{version and f' (kubelet {version})'}",
-            [node, about],
-            ("serve that version (--runtime-config), or bring kubelet and the API server to the same release",),
-        )
+        found += "; it asks for a version of resource.k8s.io that the API server does not serve"
+        help_ = "serve that version (--runtime-config), or bring kubelet and the API server to the same release"
+        return Cause(f"{found}{version and f' (kubelet {version})'}", [node, about], (help_,))
     if said["unreserved"]:
         found = f"{who} has not found it in status.reservedFor of {what}: kubelet does not start it before"
         return Cause(found, around)
@@ -529,13 +523,10 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     for status in containers.restarted(pod):
         if status not in troubled:
             ended, name = mapping(status, "lastState", "terminated"), text(status, "name")
-            words = containers.last_words(ended)
-            yield Cause(
-                f"container {name} runs, and has ended {number(status, 'restartCount')} times, the last with "
-                f"{containers.outcome(ended)}{words and f': {words}'}",
-                [Ref("Container", name)],
-                words=containers.words_of_runtime(ended),
-            )
+            words, times = containers.last_words(ended), number(status, "restartCount")
+            how = f"{containers.outcome(ended)}{words and f': {words}'}"
+            said = f"container {name} runs, and has ended {times} times, the last with {how}"
+            yield Cause(said, [Ref("Container", name)], words=containers.words_of_runtime(ended))
     if down := _node_down(scene, pod):
         yield down._replace(text=f"{down.text}: what is said of its containers may be outdated")
     for cause in _tainted(scene, pod, "NoSchedule"):
@@ -551,11 +542,10 @@ def without_devices(scene: Scene, pod: JSONObject, how: str) -> Iterator[Cause]:
     for container, said in scene.places("request-not-found", pod):
         name = text(container, "name")
         wrong = [text(each, "request") for each in items(container, "resources", "claims") if text(each, "request")]
-        yield Cause(
-            f"container {name} {how} without devices: {brief(said.replace(WITHOUT_DEVICES, ''))}",
-            [*(Ref("Request", each) for each in wrong), Ref("Container", name), *scene.claim_sources(pod).values()],
-            ("name a request of the claim in resources.claims, and create the pod again",),
-        )
+        about = [*(Ref("Request", each) for each in wrong), Ref("Container", name), *scene.claim_sources(pod).values()]
+        help_ = "name a request of the claim in resources.claims, and create the pod again"
+        why = brief(said.replace(WITHOUT_DEVICES, ""))
+        yield Cause(f"container {name} {how} without devices: {why}", about, (help_,))
 
 
 def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
@@ -566,12 +556,10 @@ def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         name = text(entry, "name")
         which = text(entry, "resourceClaimTemplateName") or text(entry, "resourceClaimName")
         refs = [each for each in sources.values() if each.name == which]
-        yield Cause(
-            f"no container uses claim {name} ({' and '.join(map(str, refs))}): none names it in resources.claims, so "
-            "that the pod runs without the devices that are allocated to it",
-            [Ref("Claim in the pod", name), refs],
-            (f"add resources.claims: [{{name: {name}}}] to the container, and create the pod again",),
-        )
+        said = f"no container uses claim {name} ({' and '.join(map(str, refs))}): none names it in resources.claims"
+        then = "so that the pod runs without the devices that are allocated to it"
+        help_ = f"add resources.claims: [{{name: {name}}}] to the container, and create the pod again"
+        yield Cause(f"{said}, {then}", [Ref("Claim in the pod", name), refs], (help_,))
 
 
 def _lost(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
@@ -585,11 +573,8 @@ def _lost(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say which devices of a pod are unhealthy, as kubelet, the driver or both report it."""
-    reported = {
-        text(each, "resourceID"): text(each, "message")
-        for each in devices_reported(pod)
-        if text(each, "health") == "Unhealthy"
-    }
+    sick = (each for each in devices_reported(pod) if text(each, "health") == "Unhealthy")
+    reported = {text(each, "resourceID"): text(each, "message") for each in sick}
     tainted = list(_tainted(scene, pod, "NoExecute", "NoSchedule"))
     named = False
     for result in {(name_of(each.claim), str(each)): each for each in results(scene, pod)}.values():
@@ -600,12 +585,9 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             continue
         named, words = True, by_kubelet or bad
         more = next((f"; {each.text}" for each in tainted if Ref("Device", device) in each.about), "")
-        said = f"device {result} of claim {name_of(claim)} is unhealthy"
-        yield Cause(
-            f"{said}{words and f': {brief(words)}'}{more}",
-            [Ref("Device", device), claim, Ref("Driver", result.pool[0])],
-            ("create the pod again, so that its claim gets another device, and have this one looked at",),
-        )
+        said = f"device {result} of claim {name_of(claim)} is unhealthy{words and f': {brief(words)}'}{more}"
+        help_ = "create the pod again, so that its claim gets another device, and have this one looked at"
+        yield Cause(said, [Ref("Device", device), claim, Ref("Driver", result.pool[0])], (help_,))
     if reported and not named:
         first, words = next(iter(reported.items()))
         yield Cause(f"device {first} is unhealthy{words and f': {brief(words)}'}", [Ref("Device", first)], words=words)

@@ -12,7 +12,7 @@ from webhook.api.dra.selectors import derived_attributes, selectors
 from webhook.api.dra.taints import tolerations
 from webhook.problem import Problem, invalid, not_supported, null, required
 from webhook.release import Release
-from webhook.schema import ANY, OLDEST, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, View, check
+from webhook.schema import ANY, OLDEST, Array, Bool, Default, Inlining, Int, Map, Nested, Struct, Text, View, check
 
 FIRST_AVAILABLE_MAX_ITEMS = 8
 
@@ -166,24 +166,22 @@ def _wants_exactly(request: dict[str, Any], release: Release) -> bool:
     return release < _CONVERTED_SINCE or has_any(FlatExactDeviceRequest, request)
 
 
-class FlatDeviceRequest(Named):
+class FlatDeviceRequest(FlatExactDeviceRequest, Named):
     """A request for devices, whose fields are on the request itself, unless it has alternatives."""
 
-    go_name = "DeviceRequest"
     moved = "the fields of `exactly`, such as deviceClassName, are fields of the request itself"
     unboxed = "exactly"
-    instead: ClassVar = {"firstAvailable": "write the fields of one alternative in its place, such as the first"}
-
-    exactly = Inlined(
+    inlining = Inlining(
         FlatExactDeviceRequest,
-        "The requested devices.",
         present=_wants_exactly,
         hollow={"selectors": []},
         last=Detailed.fields,
-        spelled={_CONVERTED_SINCE: "exactly"},
+        spelled_since=_CONVERTED_SINCE,
     )
-    firstAvailable = DeviceRequest.fields["firstAvailable"]
+    instead: ClassVar = {"firstAvailable": "write the fields of one alternative in its place, such as the first"}
+
+    firstAvailable = DeviceRequest.firstAvailable
 
 
 check(FlatDeviceRequest, since=33, until=34)(exactly_or_first_available)
-check(FlatDeviceRequest, since=35, mutes=("exactly", "firstAvailable"))(exactly_or_first_available)
+check(FlatDeviceRequest, since=35, mutes=FlatDeviceRequest.fields.keys() - {"name"})(exactly_or_first_available)

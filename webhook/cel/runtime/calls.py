@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 _MANY: Final = 256
 """The number of elements from which the cost of a call on a list is checked before the call."""
 _NOT_CALLED: Final = EvaluationError("not called")
+_DIRECT: Final = {
+    "size": "if type({1}) in SIZED: {0} = len({1})",
+    **{
+        f"_{sign}_": f"if type({{1}}) is type({{2}}) in ORDERED: {{0}} = {{1}} {sign} {{2}}"
+        for sign in ("<", "<=", ">", ">=")
+    },
+}
+"""What operators come to for the usual values, without a call."""
 
 
 def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
@@ -68,7 +76,11 @@ def _emit_made(
     cls = results.pop() if len(results) == 1 else None
     made = Operand(writer.name(), cls)
     function_of = writer.given(callable_of(function, overloads, len(operands)))
-    call = f"{made.text} = {function_of}({', '.join(('meter', *(each.text for each in operands)))})"
+    texts = [each.text for each in operands]
+    call = f"{made.text} = {function_of}({', '.join(('meter', *texts))})"
+    if cost is None and function in _DIRECT:
+        writer.line(_DIRECT[function].format(made.text, *texts))
+        return made._replace(fails=writer.otherwise("else:", call, made.text))
     if cost is None:
         writer.line(call)
         return writer.settled(made)
@@ -108,6 +120,7 @@ def emit_choice(writer: Writer, node: ast.Call) -> Operand:
 
 
 _SCALARS: Final = frozenset({bool, int, float, type(None)})
+_DIRECTLY_EQUAL: Final = frozenset({bool, int, str})
 _PRIMITIVES: Final = frozenset({bool, int, UInt, float, str})
 _LONG: Final = 256
 """The number of elements of a list in which a text is searched with a check of the clock."""
@@ -118,7 +131,7 @@ _ANSWERING: Final = PLAIN_CLASSES - {Optional}
 def emit_terms(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
     """Writes `a && b && …` or `a || b || …`: `stop` if any term is `stop`, else the first error, else the opposite."""
     result, failure, fails = writer.name(), writer.name(), False
-    writer.line(f"{result}, {failure} = {not stop}, None")
+    writer.line(f"{result} = {not stop}" if writer.gives_up else f"{result}, {failure} = {not stop}, None")
     with writer.block("while True:"):
         for group, is_apart in writer.groups(terms):
             write = partial(emit_terms, writer, group, stop=stop)
@@ -150,12 +163,13 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
     arguments = f"left, {first.text}, {second.text}, {negated}"
     fails = first.fails or second.fails or not (negated or first.cls in _ANSWERING)
     writer.settle()
-    if {first.cls, second.cls} <= {str, None}:
+    cls = first.cls or second.cls or str
+    if cls in _DIRECTLY_EQUAL and {first.cls, second.cls} <= {cls, None}:
         unknown = [each.text for each in (first, second) if each.cls is None or each.fails]
-        one, other = (f"len({each.text})" for each in (first, second))
-        header = f"if {' and '.join(f'type({each}) is str' for each in unknown) or True}: "
+        one, other = (len(each.value) if type(each.value) is str else f"len({each.text})" for each in (first, second))
+        header = f"if {' and '.join(f'type({each}) is {cls.__name__}' for each in unknown) or True}: "
         sign = "!=" if negated else "=="
-        cost = f"(({one} if {one} < {other} else {other}) + 9) // 10"
+        cost = f"(({one} if {one} < {other} else {other}) + 9) // 10" if cls is str else "1"
         writer.line(f"{header}left -= {cost}; {result} = {first.text} {sign} {second.text}")
         fails &= writer.otherwise("else:", f"left, {result} = same({arguments})", result)
     else:

@@ -37,7 +37,7 @@ def emit_initial(writer: Writer, initial: Expression) -> Operand:
     """Writes the first value of a fold: one of its own, as the fold changes it."""
     operand = writer.emit(initial)
     text = "[]" if isinstance(initial, ast.ListExpression) else "{}" if isinstance(initial, ast.MapExpression) else ""
-    return Operand(writer.set(text or operand.text), operand.cls)
+    return Operand(writer.set(text or operand.text), operand.cls, fails=not writer.gives_up)
 
 
 def emit_condition(writer: Writer, node: ast.Call) -> Operand:
@@ -60,10 +60,10 @@ def emit_append(writer: Writer, node: ast.Call) -> Operand:
     values = writer.emit(made)
     writer.spend(1 if writer.constant_of(added) is not NOT_CONSTANT else 1 + LIST_COST)
     element = writer.emit(added.elements[0])
-    with writer.block(f"if type({values.text}) is list:"):
-        if element.fails:
-            writer.line(f"if type({element.text}) is EvaluationError: {values.text} = {element.text}")
-        writer.line(f"{'else: ' if element.fails else ''}{values.text}.append({element.text})")
+    is_list = f"type({values.text}) is list"
+    if element.fails:
+        writer.line(f"if type({element.text}) is EvaluationError and {is_list}: {values.text} = {element.text}")
+    writer.line(f"{f'if {is_list}: ' if values.fails else ''}{values.text}.append({element.text})")
     return values
 
 
@@ -84,7 +84,7 @@ def emit_insert(writer: Writer, node: ast.Call) -> Operand:
             insert()
     else:
         insert()
-    return entries
+    return entries._replace(fails=True)
 
 
 def emit_cell(writer: Writer, initial: Expression) -> Operand:

@@ -367,7 +367,9 @@ BUILTINS: Final[dict[str, object]] = {
     "LOOKUP": attributes.LOOKUP,
     "NONE": NONE,
     "NO_VALUE": NO_VALUE,
+    "ORDERED": frozenset({int, str}),
     "PENDING": folds.PENDING,
+    "SIZED": frozenset({str, list, dict}),
     "STOPPED": (CostLimitExceededError, BudgetExceededError, RecursionError),
     "current": current,
 }

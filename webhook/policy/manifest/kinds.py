@@ -128,11 +128,9 @@ A version has the first and the last release that serve it, if not all do; some 
 ``webhook/api/versions.py``.
 """
 
-CONNECTED: Final = ("attach", "exec", "portforward", "proxy")
-"""The subresources whose requests are connections (operation CONNECT)."""
 SUBRESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("CREATE", "DELETE", "UPDATE"),
-    **dict.fromkeys(CONNECTED, ("CONNECT",)),
+    **dict.fromkeys(("attach", "exec", "portforward", "proxy"), ("CONNECT",)),
     **dict.fromkeys(("binding", "eviction", "token"), ("CREATE",)),
     **dict.fromkeys(("approval", "ephemeralcontainers", "finalize", "resize", "scale", "status"), ("UPDATE",)),
     "log": (),

@@ -206,27 +206,18 @@ _TAKEN: Final[Mapping[str, tuple[type, ...]]] = {STRING: (str,), INTEGER: (int, 
 _PATHS: Final = frozenset({"path", "from"})
 
 
-class _LiteralFault(NamedTuple):
-    """A part of an expression that cannot work: its place, why, and how to fix it."""
-
-    offset: int
-    text: str
-    hint: str = ""
-    rule: str = "mistyped"
-
-
 def literal_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find constants in a policy's mutations that fail for every kind that it matches."""
     schemas = [kinds.schema_of(each) for each in kinds_matched(policy, kinds)] or [None]
     for stated in policy.mutations:
         structs = [each for each in stated.nodes if isinstance(each, StructExpression)]
-        found = Counter(fault for schema in schemas for fault in {*_faults(structs, schema)})
-        for fault, times in sorted(found.items()):
-            if times == len(schemas):
-                yield warning(fault.rule, stated.path, fault.text, fault.hint, stated.start + fault.offset)
+        found = Counter(fault for schema in schemas for fault in dict.fromkeys(_faults(structs, schema)))
+        for fault in (each for each, times in found.items() if times == len(schemas)):
+            yield fault._replace(path=stated.path, character=stated.start + (fault.character or 0))
 
 
-def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> Iterator[_LiteralFault]:
+def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> Iterator[Problem]:
+    """Find the constants that do not fit a kind; the warnings have no path yet."""
     for struct in structs:
         shape = None if schema is None else _below(schema, struct.name.split(".")[1:])
         for entry in struct.entries:
@@ -239,7 +230,7 @@ def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> It
             offset, value = entry.value.offset, entry.value.value
             if (struct.name, entry.key) == ("JSONPatch", "op") and value not in PATCH_OPERATIONS:
                 text = f"op must be one of {', '.join(PATCH_OPERATIONS)}, but is {quoted(value)}"
-                yield _LiteralFault(offset, text, did_you_mean(value, PATCH_OPERATIONS, quotes='"'))
+                yield warning("mistyped", Path(), text, did_you_mean(value, PATCH_OPERATIONS, quotes='"'), offset)
             elif struct.name != "JSONPatch" and isinstance(shape, Structure):
                 yield from _of_field(entry.key, value, offset, shape)
 
@@ -258,7 +249,7 @@ def _start(path: Expression) -> tuple[str, int] | None:
     return (text, first.offset) if text.startswith("/") else None
 
 
-def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_LiteralFault]:
+def _of_path(path: str, offset: int, schema: Structure) -> Iterator[Problem]:
     shape: Shape | None = schema
     for name in steps_of(path):
         if isinstance(shape, Structure):
@@ -267,7 +258,7 @@ def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_LiteralFaul
                 effect = "the API server drops it" if known.is_pruned else f"the path {quoted(path)} cannot work"
                 hint = did_you_mean(name, (each for each, _ in known.fields()), quotes='"')
                 rule = UNKNOWN_FIELD if known.is_pruned else "mistyped"
-                yield _LiteralFault(offset, f"{known.name} has no field {quoted(name)}: {effect}", hint, rule)
+                yield warning(rule, Path(), f"{known.name} has no field {quoted(name)}: {effect}", hint, offset)
         else:
             shape = shape.item if isinstance(shape, ListOf | MapOf) else None
 
@@ -306,16 +297,16 @@ def _copies(step: Expression, variable: str) -> bool:
     return False
 
 
-def _of_filter(field: str, filtered: Comprehension, shape: Structure) -> Iterator[_LiteralFault]:
+def _of_filter(field: str, filtered: Comprehension, shape: Structure) -> Iterator[Problem]:
     of = shape.field(field)
     if isinstance(of, ListOf) and of.merging != ATOMIC:
         by = f" by {', '.join(name for name, _ in of.keys)}" if of.keys else ""
         text = f"the list '{field}' is merged{by}: items that are left out stay in the object"
         hint = "remove them by patchType: JSONPatch, with op: 'remove'"
-        yield _LiteralFault(filtered.offset, text, hint, "never-removes")
+        yield warning("never-removes", Path(), text, hint, filtered.offset)
 
 
-def _of_field(field: str, value: Any, offset: int, shape: Structure) -> Iterator[_LiteralFault]:
+def _of_field(field: str, value: Any, offset: int, shape: Structure) -> Iterator[Problem]:
     of = shape.field(field)
     if not isinstance(of, Scalar) or of.kind not in _TAKEN or type(value) in _TAKEN[of.kind]:
         return
@@ -323,7 +314,8 @@ def _of_field(field: str, value: Any, offset: int, shape: Structure) -> Iterator
     hint = f"write {quoted(str(value))}" if of.kind == STRING and type(value) is int else ""
     if of.kind == INTEGER and type(value) is str and value.isdecimal():
         hint = f"write {value}, without quotation marks"
-    yield _LiteralFault(offset, f"expected type of field '{field}' is '{of.kind}' but provided type is '{given}'", hint)
+    text = f"expected type of field '{field}' is '{of.kind}' but provided type is '{given}'"
+    yield warning("mistyped", Path(), text, hint, offset)
 
 
 def _below(shape: Shape | None, steps: Iterable[str]) -> Shape | None:
@@ -445,22 +437,14 @@ def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
             yield warning("unchangeable-version", RULES / index / "apiVersions", message, hint)
 
 
-class _Changed(NamedTuple):
-    """A field that requests to a subresource change."""
-
-    field: str
-    group: str
-    resource: str
-    subresource: str
-    since: int = 0
-    is_only_way: bool = False
-
-
+_ONLY_BELOW: Final = "ephemeralContainers"
+"""The field that requests to the whole object do not change."""
 _CHANGED: Final = (
-    _Changed("ephemeralContainers", "", "pods", "ephemeralcontainers", is_only_way=True),
-    _Changed("resources", "", "pods", "resize", since=33),
-    *(_Changed("replicas", "apps", each, "scale") for each in ("deployments", "replicasets", "statefulsets")),
+    (_ONLY_BELOW, "", "pods", "ephemeralcontainers", 0),
+    ("resources", "", "pods", "resize", 33),
+    *(("replicas", "apps", each, "scale", 0) for each in ("deployments", "replicasets", "statefulsets")),
 )
+"""The fields that requests to a subresource change: of which group and resource, and from which release on."""
 
 
 def _unmatched_subresources(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
@@ -469,18 +453,20 @@ def _unmatched_subresources(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
         return
     expressions = [*policy.composed.values(), *(each.expression for each in policy.validations)]
     read = {step[1] for each in expressions for node in each.nodes if (step := step_of(node))}
-    for changed in (each for each in _CHANGED if each.field in read and each.since <= kinds.release):
-        rules = [(index, rule) for index, rule in enumerate(policy.match.rules) if changed.group in rule.groups]
-        own = [(index, rule) for index, rule in rules if (changed.resource, "") in rule.resources]
-        of_subresource = {*product((changed.resource, _ALL), (changed.subresource, _ALL))}
-        if not own or any(of_subresource.intersection(rule.resources) for _, rule in rules):
+    for field, group, resource, below, since in _CHANGED:
+        rules = [(index, rule) for index, rule in enumerate(policy.match.rules) if group in rule.groups]
+        own = [(index, rule) for index, rule in rules if (resource, "") in rule.resources]
+        of_subresource = {*product((resource, _ALL), (below, _ALL))}
+        if field not in read or since > kinds.release or not own:
             continue
-        path, subresource = RULES / own[0][0] / "resources", f"{changed.resource}/{changed.subresource}"
-        if changed.is_only_way:
-            message = f"{changed.field} are set by requests to {subresource} only, which no rule names"
+        if any(of_subresource.intersection(rule.resources) for _, rule in rules):
+            continue
+        path, subresource = RULES / own[0][0] / "resources", f"{resource}/{below}"
+        if field == _ONLY_BELOW:
+            message = f"{field} are set by requests to {subresource} only, which no rule names"
             yield warning("unmatched-subresource", path, message, f"add {subresource}, with the operation UPDATE")
         elif any({"UPDATE", _ALL} & rule.operations for _, rule in own):
-            message = f"requests to {subresource} change {changed.field}, too, and no rule names it"
+            message = f"requests to {subresource} change {field}, too, and no rule names it"
             yield warning("unmatched-subresource", path, message, f"add {subresource}")._replace(level=NOTE)
 
 

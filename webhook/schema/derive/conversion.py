@@ -1,7 +1,7 @@
 """Converts values between the versions of a type.
 
 A version may hold fields in a box (``Struct.box``) that sit on the struct itself in another, hold them on the struct
-itself where another has a struct (``Inlined``), hold a plain value where another has a struct around it
+itself where another has a struct (``Struct.inlining``), hold a plain value where another has a struct around it
 (``Struct.plain``), or not tell an empty value from none (``Field.pointer``). Undeclared fields stay as they are; if
 their place is unclear, they go where most of the struct goes; a map that already has the name of the box becomes it.
 """
@@ -56,7 +56,7 @@ class Conversion:
             for name, field in theirs.items()
             if name in ours and (change := self._field(field, ours[name])) is not None
         }
-        into, out_of = _into_newest(source, self._source), _out_of_newest(target, self._target)
+        into, out_of = _into_newest(source), _out_of_newest(target)
         if not changes and (source is target or into is out_of is None):
             return None
 
@@ -96,22 +96,17 @@ def has_any(type_: type[Struct], value: Mapping[str, Any]) -> bool:
     )
 
 
-def zeros(type_: type[Struct]) -> Mapping[str, Any]:
+def zeros(type_: type[Struct]) -> dict[str, Any]:
     """Return the fields that Go writes even if empty, and their empty values."""
     written = {name: each for name, each in type_.fields.items() if each.written and isinstance(each, Scalar)}
     return {name: None if each.pointer else each.zero for name, each in written.items()}
 
 
-def _inlined(type_: type[Struct]) -> tuple[str, Nested] | None:
-    """Return the field whose struct is inlined in a type."""
-    for name, field in type_.fields.items():
-        if field.inline and isinstance(field, Nested):
-            return name, field
-    return None
-
-
 def _arranged(type_: type[Struct], replaced: Replaced) -> Mapping[str, Field]:
     """Return the fields of a type as the newest version arranges them."""
+    if inlining := type_.inlining:
+        own = {name: field for name, field in type_.fields.items() if name not in inlining.of.fields}
+        return {**own, type_.unboxed: Nested(inlining.of)}
     box = type_.fields.get(type_.box)
     if not isinstance(box, Nested):
         return type_.fields
@@ -119,33 +114,31 @@ def _arranged(type_: type[Struct], replaced: Replaced) -> Mapping[str, Field]:
     return {name: field for name, field in type_.fields.items() if field is not box} | inner.fields
 
 
-def _into_newest(type_: type[Struct], replaced: Replaced) -> Convert | None:
+def _into_newest(type_: type[Struct]) -> Convert | None:
     """Return the function that arranges a value of a type as the newest version does."""
     if box := type_.box:
         return lambda value: _unboxed(value, box)
-    if (inlined := _inlined(type_)) is None:
+    if (inlining := type_.inlining) is None:
         return None
-    name, field = inlined
-    own, inner = type_.fields.keys() - {name}, replaced.get(field.type, field.type)
+    inner = inlining.of
 
     def boxed(value: dict[str, Any]) -> dict[str, Any]:
         if not has_any(inner, value):
-            return {key: each for key, each in value.items() if key in own or key not in inner.fields}
-        return _boxed(value, name, own)
+            return {key: each for key, each in value.items() if key not in inner.fields}
+        return _boxed(value, type_.unboxed, type_.fields.keys() - inner.fields.keys())
 
     return boxed
 
 
-def _out_of_newest(type_: type[Struct], replaced: Replaced) -> Convert | None:
+def _out_of_newest(type_: type[Struct]) -> Convert | None:
     """Return the function that arranges a value of the newest version as a type does."""
     if box := type_.box:
         own = type_.fields.keys() - {box}
         return lambda value: _boxed(value, box, own)
-    if (inlined := _inlined(type_)) is None:
+    if (inlining := type_.inlining) is None:
         return None
-    name, field = inlined
-    written = zeros(replaced.get(field.type, field.type))
-    return lambda value: {**written, **_unboxed(value, name)}
+    written = zeros(inlining.of)
+    return lambda value: {**written, **_unboxed(value, type_.unboxed)}
 
 
 def _unboxed(value: dict[str, Any], box: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from webhook.schema.declarations import Default, Field, Struct
 from webhook.schema.derive.conversion import for_each, zeros
-from webhook.schema.fields import Array, Bool, Inlined, Int, Many, Map, Nested, Parsed, Scalar, Text
+from webhook.schema.fields import Array, Bool, Int, Many, Map, Nested, Parsed, Scalar, Text
 from webhook.schema.target import Target
 
 Complete = Callable[[Any], Any]
@@ -42,17 +42,13 @@ class Defaults:
     def _struct(self, type_: type[Struct]) -> Complete:
         every = {**type_.opaque, **type_.fields}
         known = {name: each for name, each in every.items() if self._target.has(each.since, each.until)}
-        inlined = [each for each in known.values() if isinstance(each, Inlined)]
-        written = zeros(type_).items() | {pair for each in inlined for pair in zeros(each.type).items()}
-        fields = {name: each for name, each in known.items() if not each.inline}
-        null = {name: None for name, each in fields.items() if each.written and isinstance(each, Many)}
-        present_empty, keeps_empty = null | dict(written), self._keeps_empty
-        parts = {name: part for name, each in fields.items() if (part := self._part(each)) is not None}
-        always = [name for name, each in fields.items() if isinstance(each, Nested) and not each.pointer]
-        kept = {name: not _is_omitted(each) for name, each in fields.items()}
-        defaults = self._defaults(fields)
-        within = [(each.present, self.of(each.type)) for each in inlined]
-        release, last = self._target.release, type_.complete if type_.complete is not Struct.complete else None
+        null = {name: None for name, each in known.items() if each.written and isinstance(each, Many)}
+        present_empty, keeps_empty = null | zeros(type_), self._keeps_empty
+        parts = {name: part for name, each in known.items() if (part := self._part(each)) is not None}
+        always = [name for name, each in known.items() if isinstance(each, Nested) and not each.pointer]
+        kept = {name: not _is_omitted(each) for name, each in known.items()}
+        defaults = self._defaults(known)
+        last = type_.complete if type_.complete is not Struct.complete else None
 
         def complete(value: Any) -> Any:
             if not isinstance(value, dict):
@@ -67,9 +63,6 @@ class Defaults:
                 initial = default.beside(found) if isinstance(default, Default) else default
                 if name not in found and initial is not None:
                     found[name] = parts[name](initial) if name in parts else initial
-            for is_present, complete_inlined in within:
-                if is_present(found, release):
-                    found = complete_inlined(found)
             found = found if present_empty.keys() <= found.keys() else {**present_empty, **found}
             return last(found) if last else found
 

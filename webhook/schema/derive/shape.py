@@ -92,7 +92,7 @@ class Structure:
         """Whether it may have other fields."""
         self.is_pruned = False
         """Whether the API server drops other fields, in place of refusing them."""
-        self._fields, self._replaced = _wire(wanted, replaced), replaced
+        self._fields, self._replaced = _wire(wanted), replaced
         self._shapes: dict[str, Shape] = {}
 
     def field(self, name: str) -> Shape | None:
@@ -117,15 +117,9 @@ class Structure:
 Shape = Scalar | Anything | ListOf | MapOf | Structure
 
 
-def _wire(type_: type[Struct], replaced: Replaced) -> dict[str, Field]:
+def _wire(type_: type[Struct]) -> dict[str, Field]:
     """Return all fields that a value of a type may have."""
-    found = dict(type_.opaque)
-    for name, field in type_.fields.items():
-        if field.inline and isinstance(field, Nested):
-            found |= _wire(replaced.get(field.type, field.type), replaced)
-        else:
-            found[name] = field
-    return found
+    return {**type_.opaque, **type_.fields}
 
 
 def _shape(field: Field, replaced: Replaced) -> Shape:
@@ -153,7 +147,7 @@ def _list(field: Array, replaced: Replaced) -> ListOf:
     if not field.list_map_keys:
         return ListOf(item, field.list_type)
     assert isinstance(field.item, Nested)  # noqa: S101 - only structs have keys
-    fields = _wire(replaced.get(field.item.type, field.item.type), replaced)
+    fields = _wire(replaced.get(field.item.type, field.item.type))
     keys = [(name, fields[name]) for name in field.list_map_keys]
     defaults = ((name, key.default or getattr(key, "zero", None)) for name, key in keys)
     return ListOf(item, MERGED, tuple(defaults))
