@@ -201,8 +201,7 @@ def converted(obj: Any, wanted: MigrationTarget, parameters: Parameters) -> Conv
 def _converted(obj: JSONObject, newer: JSONObject, wanted: MigrationTarget) -> Converted:
     """Convert an object, whose form in v1 may differ from v1alpha2."""
     own, kind = obj["apiVersion"], obj["kind"]
-    version = wanted.api_version(newer["kind"])
-    if version == own:
+    if (version := wanted.api_version(newer["kind"])) == own:
         return Converted(obj, [], _left(obj, obj))
     try:
         changed = convert(newer, version)

@@ -146,8 +146,7 @@ _PARAMETERS: Final = {
 
 
 def _class(obj: JSONObject, _: Parameters) -> tuple[JSONObject, list[Problem]]:
-    driver = obj.get("driverName")
-    if not isinstance(driver, str):
+    if not isinstance(driver := obj.get("driverName"), str):
         message = "a ResourceClass without driverName cannot be converted"
         return obj, [lost(Path(("kind",)), message, "write a DeviceClass with spec.selectors")]
     expression = f"device.driver == {json.dumps(driver, ensure_ascii=False)}"
@@ -167,8 +166,7 @@ def _class(obj: JSONObject, _: Parameters) -> tuple[JSONObject, list[Problem]]:
 def _claim(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, list[Problem]]:
     """Convert a claim or a template, whose spec holds that of its claims."""
     path = _SPECS[obj["kind"]]
-    around = at(obj, *path[:-1])
-    if not isinstance(around, dict):
+    if not isinstance(around := at(obj, *path[:-1]), dict):
         return obj, []
     spec, problems = _claim_spec(around.get("spec"), Path(path), parameters.devices(obj))
     if around is obj and obj.get("status"):
@@ -234,8 +232,7 @@ class Parameters:
         for obj in objects:
             if not isinstance(obj, dict) or obj.get("apiVersion") != CLASSIC:
                 continue
-            kind = text(obj, "kind")
-            if kind == _KIND:
+            if (kind := text(obj, "kind")) == _KIND:
                 for each in _names(obj):
                     self._known.setdefault(each, obj)
             elif kind in _SPECS and (reference := _referred(obj)):

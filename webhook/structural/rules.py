@@ -365,8 +365,7 @@ class _Walk(Evaluation):
 
 def _refusal(rule: ValidationRule, path: Path, value: Any, detail: str) -> Problem:
     path = Path((*path, *rule.path))
-    reason = rule.stated.get("reason")
-    if reason == "FieldValueForbidden":
+    if (reason := rule.stated.get("reason")) == "FieldValueForbidden":
         return forbidden(path, detail)
     if reason == "FieldValueRequired":
         return required(path, detail)

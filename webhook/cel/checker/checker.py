@@ -102,8 +102,7 @@ class Checker:
 
     def _resolve(self, node: ast.Ident | ast.Select, name: str) -> Type | None:
         """Looks a full name up and records its meaning in the node."""
-        root = name.partition(".")[0]
-        if root in self._locals:
+        if (root := name.partition(".")[0]) in self._locals:
             if root != name:
                 return None
             node.resolved = name
@@ -136,8 +135,7 @@ class Checker:
         return type(node) is ast.Ident and node.name.lstrip(".") in self._scope.dotted_roots
 
     def _field(self, node: Expression, operand: Expression, field: str, *, optional: bool) -> Type:
-        found = self._check(operand)
-        if found is types.DYN:  # most often
+        if (found := self._check(operand)) is types.DYN:  # most often
             return types.OPTIONAL if optional else found
         target, was_optional = types.unwrap_optional(self._inference.substitute(found))
         if target.kind is Kind.MAP:
@@ -364,8 +362,7 @@ class Inference:
         return first is second or self._all_agree([first], [second])
 
     def _learn(self, parameter: Type, meaning: Type) -> None:
-        before = self._meanings.get(parameter.name)
-        if before is meaning:
+        if (before := self._meanings.get(parameter.name)) is meaning:
             return
         self._changes.append((parameter.name, before))
         self._meanings[parameter.name] = meaning
@@ -480,8 +477,7 @@ class Inference:
         found, pending = set(type_.free), list(type_.free)
         while pending:
             self._spend(1)
-            name = pending.pop()
-            if name == parameter.name:
+            if (name := pending.pop()) == parameter.name:
                 return False
             if (meaning := self._meanings.get(name)) is not None:
                 pending.extend(meaning.free - found)

@@ -167,8 +167,7 @@ _UNIT_EQUALITY: Final = frozenset(
 
 
 def _equality_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    type_ = arguments[0].type
-    if type_ == arguments[1].type:
+    if (type_ := arguments[0].type) == arguments[1].type:
         if type_ in _UNIT_EQUALITY:
             return CallEstimate(ONE)
         if type_ == FORMAT:

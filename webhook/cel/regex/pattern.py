@@ -279,8 +279,7 @@ class _Reader:
 
     def _escape(self) -> None:
         text, start = self._text, self._at
-        char = text[start + 1 : start + 2]
-        if char == "C":
+        if (char := text[start + 1 : start + 2]) == "C":
             self._fail(_ESCAPE, start, start + 2)
         elif char == "Q":
             end = text.find("\\E", start + 2)
@@ -299,8 +298,7 @@ class _Reader:
 
     def _set(self, *, in_class: bool) -> int:
         r"""`\d`, `\pL` and similar sets of characters: the weight; 0 for anything else."""
-        char = self._text[self._at + 1 : self._at + 2]
-        if char in {"p", "P"}:
+        if (char := self._text[self._at + 1 : self._at + 2]) in {"p", "P"}:
             self._unicode(in_class=in_class)
             return _UNICODE_WEIGHT
         if char in _PERL_CLASSES:
@@ -344,8 +342,7 @@ class _Reader:
         name, self._at = found[1] or found[2] or "", found.end()
         if name.startswith("^"):
             negative, name = not negative, name[1:]
-        key = _canonical(name)
-        if key in {"cn", "unassigned"}:
+        if (key := _canonical(name)) in {"cn", "unassigned"}:
             key, negative = "assigned", not negative
         if key not in _KNOWN:
             self._fail(_RANGE, start, self._at)
@@ -386,8 +383,7 @@ class _Reader:
         text, start = self._text, self._at
         if not self._ends_of_names or not text.startswith("[:", start) or len(text) - start < 3:  # noqa: PLR2004 - `[:]`
             return 0
-        end = text.find(":]", start + 2)
-        if end < 0:
+        if (end := text.find(":]", start + 2)) < 0:
             self._ends_of_names = False
             return 0
         if text[start + 2 : end].removeprefix("^") not in _POSIX:
@@ -400,8 +396,7 @@ class _Reader:
         low = high = self._class_character(class_at)
         if text.startswith("-", self._at) and self._at + 1 < len(text) and text[self._at + 1] != "]":
             self._at += 1
-            high = self._class_character(class_at)
-            if high < low:
+            if (high := self._class_character(class_at)) < low:
                 self._fail(_RANGE, start, self._at)
         return low, high
 

@@ -318,9 +318,8 @@ def _covers(one: JSONObject, other: JSONObject) -> bool:
     if one == other:
         return True
     is_any, seconds = one.get("operator") == "Exists", number(one, "tolerationSeconds")
-    if text(one, "key") != text(other, "key") and (text(one, "key") or not is_any):
-        return False
-    if text(one, "effect") not in {"", text(other, "effect")}:
+    is_of_key = text(one, "key") == text(other, "key") or (is_any and not text(one, "key"))
+    if not is_of_key or text(one, "effect") not in {"", text(other, "effect")}:
         return False
     if text(one, "effect") == "NoExecute" and seconds is not None:
         least = number(other, "tolerationSeconds")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.api.runtimeconfig import OF_STAGES, is_served, parse
 from webhook.api.versions import DEFAULT, NEWEST, VERSIONS, schema_of
+from webhook.grouping import by_key
 from webhook.later import cached_property
 from webhook.objects import is_definition, text
 from webhook.records import NamedTuple
@@ -393,10 +394,7 @@ def versions_of(group: str) -> list[str]:
 @cache
 def _names() -> Mapping[str, Sequence[str]]:
     """List the kinds of each group of Kubernetes' own, in any version."""
-    names: dict[str, list[str]] = {}
-    for group, kind in (*_kubernetes_own(), *_OF_CLIENTS):
-        names.setdefault(group, []).append(kind)
-    return names
+    return by_key((*_kubernetes_own(), *_OF_CLIENTS))
 
 
 @cache

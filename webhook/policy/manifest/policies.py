@@ -96,16 +96,15 @@ def match_conditions(spec: View, compiler: Compiler) -> Iterator[Problem]:
     path, conditions = spec / "matchConditions", spec.matchConditions
     if len(conditions) > MAX_MATCH_CONDITIONS:
         yield too_many(path, len(conditions), MAX_MATCH_CONDITIONS, spec.release)
-    seen = set()
-    for condition in conditions:
+    again = {index for index, _ in repeated(conditions, lambda condition: condition.name)}
+    for index, condition in enumerate(conditions):
         yield from _expression(condition, compiler, CONDITION)
         if not condition.name:
             yield required(condition / "name")
             continue
         yield from malformed(condition / "name", condition.name, formats.label_key(condition.name, spec.release))
-        if condition.name in seen:
+        if index in again:
             yield duplicate(condition / "name", condition.name)
-        seen.add(condition.name)
 
 
 def variables(spec: View, compiler: Compiler) -> Iterator[Problem]:
@@ -151,12 +150,11 @@ def validating_expressions(policy: View) -> Iterator[Problem]:
         path = spec / "auditAnnotations"
         shown = [{"Key": each.key, "ValueExpression": each.valueExpression} for each in annotations]
         yield invalid(path, shown, f"must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations")
-    seen = set()
-    for annotation in annotations:
+    again = {index for index, _ in repeated(annotations, lambda annotation: annotation.key)}
+    for index, annotation in enumerate(annotations):
         yield from _audit_annotation(annotation, created_name(policy.metadata), compiler)
-        if annotation.key in seen:
+        if index in again:
             yield duplicate(annotation / "key", annotation.key)
-        seen.add(annotation.key)
 
 
 def _validation(validation: View, compiler: Compiler) -> Iterator[Problem]:
@@ -347,21 +345,19 @@ def parameter_not_found_action(ref: View) -> Iterator[Problem]:
 def validation_actions(spec: View) -> Iterator[Problem]:
     """Actions are given, each once, and not both Deny and Warn."""
     path, actions = spec / "validationActions", spec.validationActions
-    seen: set[str] = set()
+    again = {index for index, _ in repeated(actions)}
     for index, action in enumerate(actions):
-        where: Path = path / index
         if action not in ACTIONS:
-            yield not_supported(where, action or "", ACTIONS, spec.release)
-        if action in seen:
-            yield duplicate(where, action or "")
-        seen.add(action)
-    if {"Deny", "Warn"} <= seen:
+            yield not_supported(path / index, action or "", ACTIONS, spec.release)
+        if index in again:
+            yield duplicate(path / index, action or "")
+    if {"Deny", "Warn"}.issubset(actions):
         detail = (
             "must not contain both Deny and Warn (repeating the same validation failure information in the API "
             "response and headers serves no purpose)"
         )
         yield invalid(path, actions, detail)
-    if not seen:
+    if not actions:
         yield required(path, "at least one validation action is required")
 
 
