@@ -135,9 +135,7 @@ def _matched(rule: ResourceRule, kinds: Kinds) -> Iterator[Mapping[str, str | No
     """Yield all combinations of operation, resource and kind that a rule matches; None for what it leaves open."""
     operations = set(OPERATIONS) - {_ALL} if _ALL in rule.operations else rule.operations
     for group, (name, subresource) in product(rule.groups, rule.resources):
-        subresources = [_stated(subresource)]
-        if subresource == _ALL and kinds.has_group(group):
-            subresources = [*SUBRESOURCES]
+        subresources = [*SUBRESOURCES] if subresource == _ALL and kinds.has_group(group) else [_stated(subresource)]
         kinds_known = kinds.of_group(group) if name != _ALL or kinds.has_group(group) else []
         for known in [each for each in kinds_known if name in {_ALL, each.resource}] or (None,):
             resource = known.resource if known else _stated(name)
@@ -399,9 +397,8 @@ def _unmatched_operations(rule: ResourceRule, path: Path) -> Iterator[Problem]:
             sent, hint = name, "connections are made to subresources, such as pods/exec"
             if subresource:
                 sent, hint = f"{name}/{subresource}", f"add the operation {made[0]}" if made else ""
-            message = (
-                f"requests to {sent} are {either(made) or 'reads'}, not {operations}: the rule matches none of them"
-            )
+            wanted = f"{either(made) or 'reads'}, not {operations}"
+            message = f"requests to {sent} are {wanted}: the rule matches none of them"
             yield warning("unmatched-operation", path / position, message, hint)
 
 
