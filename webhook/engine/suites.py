@@ -299,7 +299,6 @@ def _template(stated: JSONObject | str, where: Path, read: Read) -> JSONObject:
     return found[0].object
 
 
-_SHOWN: Final = 5
 _NOT_ASKED: Final = "does not match the request, or has no binding that does"
 
 
@@ -317,7 +316,7 @@ def _why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> 
     if message is not None and not expected:
         expected = [each for each in every if each[1].message_expression]
     reasons = [_reason(policy, validation, verdict, policies) for policy, validation in expected or every]
-    return "; ".join(dict.fromkeys(some_of(reasons, _SHOWN, "and {} more")))
+    return "; ".join(dict.fromkeys(some_of(reasons, 5, "and {} more")))
 
 
 def _reason(policy: Policy, validation: CompiledValidation, verdict: Verdict, policies: PolicySet) -> str:

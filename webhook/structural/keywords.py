@@ -43,8 +43,6 @@ Schema = Mapping[str, Any]
 
 _DEEPEST: Final = 100
 _WHOLE: Final = Pattern(r"-?[0-9]{1,18}")
-_LISTED: Final = 8
-"""How many fields are named for an unknown one."""
 _AT_ONCE: Final = 50
 """How many values are compared in the time of a step of the walk."""
 _A_NAME: Final = 10
@@ -172,7 +170,7 @@ class Walk:
                 yield from self.check(more, inner, (*path, name))
             elif is_closed and not any(re.match(each, name) for each in patterns):
                 near = meant(name, missing) or meant(name, properties)
-                known_fields = ", ".join(some_of([*properties], _LISTED, "and {} more"))
+                known_fields = ", ".join(some_of([*properties], 8, "and {} more"))
                 hint, fix = Advice(known_fields and f"the fields are {known_fields}")
                 if near:
                     hint, fix = f'did you mean "{near}"?', Fix("rename", near, safe=False)

@@ -69,7 +69,6 @@ _MERGED_MAX: Final = 500
 _OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-_EVICTED_AFTER: Final = 300
 _CLASS_OF_CLAIM: Final = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_STORAGE: Final = (
     "storageclass.kubernetes.io/is-default-class",
@@ -270,7 +269,7 @@ def _tolerating(pod: JSONObject, _asked: _Asked) -> JSONObject:
     given = items(pod, "spec", "tolerations")
     tolerated = {text(each, "key") for each in given if each.get("effect") in {None, "", "NoExecute"}}
     added = [
-        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _EVICTED_AFTER}
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         for key in (_NOT_READY, _UNREACHABLE)
         if tolerated.isdisjoint({key, ""})
     ]

@@ -155,9 +155,6 @@ _SENT_TO: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 }
 """The subresources to which objects of a kind are sent, by group and kind. Custom resources may have a Scale, too."""
 
-_OF_CLIENTS: Final = (("", "Config"),)
-"""Kinds that look like Kubernetes' own, but are only in files of clients: a kubeconfig."""
-
 _UNCHANGED: Final = frozenset({"endpoints", "resourceclaimparameters", "resourceclassparameters"})
 """Resources whose name is the kind in lower case, without a plural ending."""
 
@@ -394,7 +391,7 @@ def versions_of(group: str) -> list[str]:
 @cache
 def _names() -> Mapping[str, Sequence[str]]:
     """List the kinds of each group of Kubernetes' own, in any version."""
-    return by_key((*_kubernetes_own(), *_OF_CLIENTS))
+    return by_key((*_kubernetes_own(), ("", "Config")))  # a kubeconfig looks like Kubernetes' own, too
 
 
 @cache

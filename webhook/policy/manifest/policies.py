@@ -193,9 +193,6 @@ def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iter
 # MutatingAdmissionPolicy
 
 
-REINVOCATIONS: Final = ("IfNeeded", "Never")
-
-
 @check(*of_policies(MUTATING))
 def mutating_expressions(policy: View) -> Iterator[Problem]:
     """Conditions, variables and mutations are well formed, and their expressions compile."""
@@ -207,7 +204,7 @@ def mutating_expressions(policy: View) -> Iterator[Problem]:
         yield required(spec / "mutations", "mutations must contain at least one item")
     for mutation in spec.mutations:
         yield from _mutation(mutation, compiler)
-    yield from _one_of(spec, "reinvocationPolicy", REINVOCATIONS)
+    yield from _one_of(spec, "reinvocationPolicy", ("IfNeeded", "Never"))
 
 
 def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
@@ -305,7 +302,6 @@ def _url(stated: str, path: Path) -> Iterator[Problem]:
 
 
 ACTIONS = ("Audit", "Deny", "Warn")
-NOT_FOUND_ACTIONS = ("Deny", "Allow")
 
 
 @check(*of_policies(f"{MUTATING}Spec"), *of_policies(f"{MUTATING}BindingSpec"))
@@ -338,7 +334,7 @@ def name_or_selector(ref: View) -> Iterator[Problem]:
 @check(*of_policies("ParamRef"), since=28)
 def parameter_not_found_action(ref: View) -> Iterator[Problem]:
     """A binding states what happens if its parameters are missing."""
-    yield from _one_of(ref, "parameterNotFoundAction", NOT_FOUND_ACTIONS)
+    yield from _one_of(ref, "parameterNotFoundAction", ("Deny", "Allow"))
 
 
 @check(*of_policies(f"{VALIDATING}BindingSpec"))
