@@ -136,6 +136,10 @@ class TestPods:
 
 
 class TestFit:
+    def test_counts_a_pod_without_a_spec(self) -> None:
+        empty = b"{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: null}"
+        assert draguard("simulate", "-", "--cluster", CLUSTER, "--fit", stdin=empty).out.startswith("438 pods like")
+
     def test_says_how_many_more_fit_and_what_runs_out(self) -> None:
         done = deployed("--release", "team-x/train-1", "--fit")
         assert "3 pods like team-y/inference-XXXXX-0 fit\n  node-a: 2\n  node-b: 1\nthen no node" in done.out

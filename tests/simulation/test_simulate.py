@@ -34,7 +34,8 @@ from webhook.objects import JSONObject, name_of
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import Answers
 from webhook.simulation.binding import newest, written
-from webhook.simulation.scheduler import Verdicts, fit
+from webhook.simulation.cluster import Verdicts
+from webhook.simulation.scheduler import fit
 
 NODES = [node("a"), node("b")]
 

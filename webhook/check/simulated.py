@@ -29,6 +29,7 @@ from webhook.inventory.claims import MADE, pods_using
 from webhook.objects import (
     DEFAULT_NAMESPACE,
     JSONObject,
+    free_of_nulls,
     full_name_of,
     group_of,
     items,
@@ -183,7 +184,7 @@ class _Given:
             self._put(obj)
         if made and is_suspended(obj):
             self.notes.append(f"{who} is suspended: its pods are simulated as if it were resumed")
-        self._made[key] = made
+        self._made[key] = made = [free_of_nulls(each) for each in made]
         if made or kind in KINDS:
             self._objects[key] = obj
         for each in made:
@@ -361,11 +362,7 @@ def _pods(
         )
     asked, with_pending = len(found), arguments.pending or not (arguments.paths or named)
     known = {(namespace_of(pod), name_of(pod)) for pod in found}
-    gangs = (
-        ()
-        if arguments.fit
-        else {each for each in map(podgroups.group_of, found) if podgroups.least_of(each, inventory)}
-    )
+    gangs = {each for each in map(podgroups.group_of, found) if podgroups.least_of(each, inventory)}
     pending = (each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known)
     found += [each for each in pending if with_pending or (podgroups.group_of(each) in gangs and not arguments.fit)]
     if not (found or arguments.pending or arguments.allow_empty) and arguments.paths:
@@ -379,13 +376,14 @@ def _pods(
         raise UsageError(f"no pods to schedule: {why}")
     if not nodes:
         raise UsageError(not_found("nodes", arguments.cluster))
-    holder = Inventory() if arguments.fit else inventory
+    for pod in () if arguments.fit else found:
+        inventory.put(pod)  # its workload's sample was decoded
     reported = [
         index
         for index, pod in enumerate(found)
         if index < asked or (with_pending and arguments.namespace in {None, namespace_of(pod)})
     ]
-    return [holder.take(pod) or pod for pod in found], reported
+    return found, reported
 
 
 def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool) -> tuple[dict[int, JSONObject], bool]:

@@ -465,9 +465,8 @@ def _refused(
     free = context.free
     if free is None:
         return ()
-    from webhook.simulation.cluster import Demand
+    from webhook.simulation.cluster import Demand, Needs, Round
     from webhook.simulation.rejections import Explainer
-    from webhook.simulation.scheduler import Needs, Round
 
     pod = pod or {}
     made = (_claim(name, namespace_of(pod), devices) for name, devices in claims.items())

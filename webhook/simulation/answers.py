@@ -37,18 +37,9 @@ from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, written
 from webhook.simulation.changes import Advice, Made, Suggestion, Suggestions
-from webhook.simulation.cluster import EXTENDED, Cluster
+from webhook.simulation.cluster import EXTENDED, UNAVAILABLE, Cluster, Needs, Round, Verdicts
 from webhook.simulation.rejections import NAMED_MAX, Explainer, NodeGroup, cause
-from webhook.simulation.scheduler import (
-    PRIORITIZED_LIST,
-    UNAVAILABLE,
-    Needs,
-    Placement,
-    Round,
-    Scheduler,
-    Verdicts,
-    other_scheduler,
-)
+from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler, other_scheduler
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
 

@@ -64,6 +64,12 @@ def used_up(claims: Iterable[JSONObject]) -> str:
     return next((f"claim {each} is used by {CONSUMERS_MAX} pods, and no more can use it" for each in names), "")
 
 
+def serves(claim: JSONObject, node: JSONObject) -> bool:
+    """Tell whether the devices of an allocated claim can be used on a node."""
+    selector = mapping(allocation_of(claim), "nodeSelector")
+    return not selector or selects(selector, node)
+
+
 def lacks(use: Use, name: str, node: JSONObject | None) -> str:
     """Say why a pod that names its node never gets a claim; empty if it has it, or kube-controller-manager reserves it.
 
@@ -78,8 +84,7 @@ def lacks(use: Use, name: str, node: JSONObject | None) -> str:
         return ""
     if not allocation_of(claim):
         return "its claims are not allocated"
-    selector = mapping(allocation_of(claim), "nodeSelector")
-    if selector and not selects(selector, node or {"metadata": {"name": name}}):
+    if not serves(claim, node or {"metadata": {"name": name}}):
         return f"the devices of claim {full_name_of(claim)} are not on it"
     return used_up([claim])
 

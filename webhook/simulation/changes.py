@@ -42,13 +42,15 @@ from webhook.simulation.cluster import (
     UNSCHEDULABLE,
     Cluster,
     Demand,
+    Needs,
     NodeState,
+    Round,
     Settings,
+    Verdicts,
     amount_text,
     once_recovered,
 )
 from webhook.simulation.rejections import COPY, Explainer, NodeGroup, holder, taints_of, used_by, wanted_of
-from webhook.simulation.scheduler import Needs, Round, Verdicts
 from webhook.simulation.workloads import owners_of
 from webhook.spelling import nearest, some_of
 

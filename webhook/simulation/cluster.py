@@ -1,7 +1,9 @@
-"""The state of a simulated cluster: nodes, pods, claims, allocated devices; and why a node refuses a pod.
+"""The state of a simulated cluster: nodes, pods, claims, allocated devices; and why nodes refuse a pod.
 
-The checks of a node, their order and their texts are those of the scheduler's default plugins (``framework/plugins``:
-nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports, noderesources).
+A `Round` checks nodes for a pod. `Verdicts` keep what it finds for all pods with the same demands, such as the replicas
+of a workload: after each pod, only nodes whose pods or devices have changed are checked again. The checks, their order
+and their texts are those of the scheduler's default plugins (``framework/plugins``: nodeunschedulable, nodename,
+tainttoleration, nodeaffinity, nodeports, noderesources).
 """
 
 from __future__ import annotations
@@ -15,26 +17,29 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final, Self
 
-from webhook.allocation import Allocator, Features
+from webhook.allocation import Allocator, Answer, Attempt, Features
 from webhook.allocation.devices import Catalog, Taint, Tolerations, blocking, quantity_text, taint_of
 from webhook.allocation.features import tainting
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api import gates
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
 from webhook.api.versions import DEFAULT, patch_of, release_of
+from webhook.budget import check_deadline
 from webhook.deviceselectors.fleet import absent_nodes, shortened
 from webhook.inventory import Inventory
-from webhook.inventory.affinity import NodesByLabel, required, wants
+from webhook.inventory.affinity import NodesByLabel, nodes_named, required, wants
 from webhook.inventory.claims import (
     MADE,
     Blocked,
     Consumer,
+    Use,
     allocation_of,
     claims_of,
     device_of,
     pods_using,
     requests_of,
     results_of,
+    uid_of,
 )
 from webhook.inventory.quotas import Quotas
 from webhook.inventory.resources import CPU, NATIVE, PODS, ExtendedResources, amounts, requests
@@ -42,8 +47,8 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple, Told
 from webhook.release import Release
-from webhook.simulation.binding import newest, written
-from webhook.simulation.nodeallocatable import NodeAllocatable, total
+from webhook.simulation.binding import is_unavailable, newest, refusal, serves, written
+from webhook.simulation.nodeallocatable import NodeAllocatable, Taken, total
 from webhook.spelling import either, some_of
 
 # -- the taints of nodes
@@ -185,8 +190,6 @@ _PORTS_TAKEN: Final = NodeVerdict(
 Port = tuple[str, str, int]
 """An address, a protocol and a number."""
 _EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - what no address stands for
-Delegated = Callable[[str, Mapping[str, int]], bool]
-"""Tells whether devices must provide a resource, given the node's own."""
 _TAINTS_COUNTED_SINCE: Final = 34
 """The release from which a node's taints are not named in the condition."""
 
@@ -255,38 +258,6 @@ class NodeState:
         """Return the taints that a pod does not tolerate, without the one that a cordoned node has as such."""
         taints = (each for each in self._taints if not (self._is_unschedulable and each == UNSCHEDULABLE))
         return [each for each in taints if not tolerations.cover(each)]
-
-    def refusals(self, demand: Demand, release: Release, is_delegated: Delegated) -> Iterator[NodeVerdict]:
-        """Yield why the node refuses a pod, its devices aside; the scheduler stops at the first reason.
-
-        Args:
-            is_delegated: Tells whether devices must provide a resource, given the node's own.
-        """
-        if self.is_cordoned(demand.tolerations):
-            yield _CORDONED
-        for taint in self.untolerated(demand.tolerations)[:1]:
-            named = Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}")
-            yield _TAINTED if release >= _TAINTS_COUNTED_SINCE else NodeVerdict((named,), TAINTS)
-        is_for_all = not (demand.spec.get("nodeSelector") or demand.spec.get("affinity"))
-        if not is_for_all and not wants(demand.spec, self.node):
-            yield _UNSELECTED
-        ports = ((port, other) for port in demand.ports for other in self.ports if port[1:] == other[1:])
-        if any(port[0] == other[0] or _EVERYWHERE in {port[0], other[0]} for port, other in ports):
-            yield _PORTS_TAKEN
-        if self.allocatable:  # a node written by hand is of unknown size
-            yield from self._lacks(demand, is_delegated)
-
-    def _lacks(self, demand: Demand, is_delegated: Delegated) -> Iterator[NodeVerdict]:
-        missing, resolvable = [], True
-        for name, wanted in demand.requests.items():
-            if name in NATIVE or not is_delegated(name, self.allocatable):
-                allocatable = self.allocatable.get(name, 0)
-                if wanted > allocatable - self.used[name]:
-                    missing.append(name)
-                    resolvable = resolvable and wanted <= allocatable
-        full = [TOO_MANY] if self.pods + 1 > self.allocatable.get(PODS, 0) else []
-        if missing or full:
-            yield NodeVerdict((*full, *map(lack_of, missing)), RESOURCES, resolvable, tuple(missing))
 
 
 def amount_text(name: str, amount: int) -> str:
@@ -698,3 +669,253 @@ class Cluster:
         for each in (self, *self.variants.values()):
             (each.allocator.usage.add if is_used else each.allocator.usage.remove)(claim)
         self.log += [self._homes.get(device_of(each)[:2], EVERYWHERE) for each in results_of(claim)]
+
+
+# -- the needs of a pod, and the verdicts of nodes on it
+
+UNAVAILABLE: Final = "resourceclaim not available on the node"
+"""The scheduler's reason for a claim with devices on another node, or with devices that failed."""
+_SCORES_SINCE: Final = 35
+"""From this release on, earlier alternatives of ``firstAvailable`` are preferred among nodes."""
+_ALTERNATIVES_MAX = 8
+"""A request's first alternative scores as much, the next one less (FirstAvailableDeviceRequestMaxSize)."""
+
+
+class Needs(NamedTuple):
+    """The needs of a pod.
+
+    Args:
+        demand: Its demands on a node, devices aside.
+        uses: Its claims, including allocated ones, in order.
+        leftover: The claim for extended resources that an earlier attempt left; None if there is none.
+    """
+
+    pod: JSONObject
+    demand: Demand
+    uses: tuple[Use, ...]
+    leftover: JSONObject | None = None
+
+    @property
+    def claims(self) -> tuple[JSONObject, ...]:
+        """Its claims, without those that they are reserved for."""
+        return tuple([use.claim for use in self.uses])
+
+
+class _Asked(NamedTuple):
+    """The claims of a pod on nodes where devices must provide the same of its extended resources.
+
+    Args:
+        made: The claim that the scheduler makes for these resources; None if there are none.
+        claims: The claims that need devices, including that one.
+        attempt: The attempt to allocate them; None if there are none.
+    """
+
+    made: JSONObject | None
+    claims: Sequence[JSONObject]
+    attempt: Attempt | None
+
+
+class Round:
+    """One check of nodes for a pod, while the cluster does not change."""
+
+    def __init__(self, cluster: Cluster, needs: Needs) -> None:
+        self.cluster, self.needs = cluster, needs
+        self._pending: list[JSONObject] = []
+        self._asked: dict[frozenset[str], _Asked] = {}
+        self._allocated: list[tuple[int, JSONObject]] = []
+        """The claims that have devices, each with its place."""
+        for index, each in enumerate(needs.claims):
+            if allocation_of(each):
+                self._allocated.append((index, each))
+            else:
+                self._pending.append(each)
+        self._extended = frozenset(name for name in needs.demand.requests if cluster.extended.provides(name))
+
+    def delegated(self, node: int) -> frozenset[str]:
+        """Return the extended resources that devices must provide on a node."""
+        if not self._extended:
+            return self._extended
+        allocatable = self.cluster.nodes[node].allocatable
+        return self.cluster.extended.requested(self._extended, allocatable, with_claims=bool(self.needs.uses))
+
+    def on(self, node: int) -> _Asked:
+        """Return the claims of the pod that need devices on a node."""
+        delegated = self.delegated(node)
+        if delegated not in self._asked:
+            made, claims = None, self._pending
+            # It requests nothing if the node has the resources itself, but the pod has other claims.
+            if delegated or (self._extended and self.needs.uses):
+                made = self.cluster.extended.claim_for(self.needs.pod, delegated)
+                claims = [*self._pending, made]
+            attempt = self.cluster.allocator.attempt(claims) if claims else None
+            self._asked[delegated] = _Asked(made, claims, attempt)
+        return self._asked[delegated]
+
+    def result_on(self, node: int) -> Answer | None:
+        """Allocate the pod's devices on a node; None if it needs none."""
+        attempt = self.on(node).attempt
+        return None if attempt is None else attempt.on(self.cluster.nodes[node].node)
+
+    @property
+    def is_reservable(self) -> bool:
+        """Whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
+        release, timestamp = self.cluster.settings.release, self.cluster.timestamp
+        uses = (self.needs.uses[index] for index, *_ in self._allocated)
+        unreserved = (use for use in uses if not use.consumer.has(use.claim))
+        return not any(refusal(use.claim, use.consumer, release, timestamp) for use in unreserved)
+
+    def filter(self, node: int) -> NodeVerdict:
+        """Check whether a node accepts the pod."""
+        return next(self.refusals(node), None) or self.filter_devices(node)
+
+    def refusals(self, node: int) -> Iterator[NodeVerdict]:
+        """Yield why a node refuses the pod, its devices aside; the scheduler stops at the first reason."""
+        state, demand = self.cluster.nodes[node], self.needs.demand
+        if state.is_cordoned(demand.tolerations):
+            yield _CORDONED
+        for taint in state.untolerated(demand.tolerations)[:1]:
+            named = Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}")
+            is_counted = self.cluster.settings.release >= _TAINTS_COUNTED_SINCE
+            yield _TAINTED if is_counted else NodeVerdict((named,), TAINTS)
+        is_for_all = not (demand.spec.get("nodeSelector") or demand.spec.get("affinity"))
+        if not is_for_all and not wants(demand.spec, state.node):
+            yield _UNSELECTED
+        ports = ((port, other) for port in demand.ports for other in state.ports if port[1:] == other[1:])
+        if any(port[0] == other[0] or _EVERYWHERE in {port[0], other[0]} for port, other in ports):
+            yield _PORTS_TAKEN
+        if state.allocatable:  # a node written by hand is of unknown size
+            yield from self._lacks(state)
+        if self.needs.leftover is not None:
+            yield NodeVerdict(("cannot schedule extended resource claim",))
+
+    def _lacks(self, state: NodeState) -> Iterator[NodeVerdict]:
+        missing, resolvable, requests = [], True, self.needs.demand.requests
+        for name, wanted in requests.items():
+            if name in NATIVE or not self.cluster.extended.is_delegated(name, state.allocatable, requests):
+                allocatable = state.allocatable.get(name, 0)
+                if wanted > allocatable - state.used[name]:
+                    missing.append(name)
+                    resolvable = resolvable and wanted <= allocatable
+        full = [TOO_MANY] if state.pods + 1 > state.allocatable.get(PODS, 0) else []
+        if missing or full:
+            yield NodeVerdict((*full, *map(lack_of, missing)), RESOURCES, resolvable, tuple(missing))
+
+    def filter_devices(self, node: int) -> NodeVerdict:
+        """Check the devices of a node that accepts the pod otherwise."""
+        state = self.cluster.nodes[node]
+        unavailable = tuple(
+            index
+            for index, claim in self._allocated
+            if not serves(claim, state.node) or (self.cluster.waits and is_unavailable(claim, self.cluster.now))
+        )
+        result = self.result_on(node)
+        if result is not None and result.timed_out:
+            error = result.error or Fault(f"node {state.name}: timed out trying to allocate devices")
+            return NodeVerdict((error,), error=error, by_devices=True)
+        if result is not None and not result.is_found:
+            reason: str = result.error or "cannot allocate all claims"
+            error = result.error if result.error and result.scope == "abort" else NO_FAULT
+            return NodeVerdict((reason,), error=error, by_devices=True, uncertain=_uncertainty(result))
+        if unavailable:
+            return NodeVerdict((UNAVAILABLE,), unavailable=unavailable)
+        if shortage := self._shortage(node, result):
+            return shortage
+        if result is None:
+            return NodeVerdict()
+        chosen = result.alternatives if self.cluster.settings.release >= _SCORES_SINCE else ()
+        score = sum(_ALTERNATIVES_MAX - each for each in chosen)  # computeScore
+        return NodeVerdict(score=score, uncertain=_uncertainty(result))
+
+    def taken(self, result: Answer | None) -> Taken:
+        """Return the amounts that the pod's devices take of their node's other resources, by request."""
+        devices = self.cluster.node_allocatable
+        if devices is None:
+            return {}
+        return devices.taken(self.needs.pod, self.needs.claims, result.allocations if result else ())
+
+    def _shortage(self, node: int, result: Answer | None) -> NodeVerdict | None:
+        """Explain why a node lacks the resources that the pod's devices stand for; None if it has them."""
+        devices, pod, claims = self.cluster.node_allocatable, self.needs.pod, self.needs.claims
+        if devices is None:
+            return None
+        for claim, results, containers in devices.given(pod, claims, result.allocations if result else ()):
+            if error := devices.error(claim, results):
+                return NodeVerdict((error,), error=error)
+            if reason := devices.unused(claim, results, containers):
+                return NodeVerdict((reason,))
+        if reason := devices.refusal(claims, uid_of(pod)):
+            return NodeVerdict((reason,))
+        state, wanted, taken = self.cluster.nodes[node], self.needs.demand.requests, self.taken(result)
+        missing = [
+            name
+            for name, amount in total(taken).items()
+            if amount + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used[name]
+        ]
+        return NodeVerdict(tuple(map(lack_of, missing)), missing=tuple(missing), taken=taken) if missing else None
+
+
+def _uncertainty(result: Answer) -> str:
+    """Say why the scheduler could also decide otherwise on a node; empty if it could not."""
+    if not result.depends_on_order:
+        return ""
+    mixed_up = result.mixed_up
+    if not mixed_up:
+        return "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
+    pool, drivers = next(iter(mixed_up.items()))
+    return (
+        f"the scheduler may not check counters of {' or '.join(sorted(drivers))}: these drivers have pools of the same "
+        f"name, {pool}, and it looks up counters by the pool's name alone"
+    )
+
+
+class Verdicts:
+    """The verdicts on pods of one shape: those of all nodes, or of the nodes that the pods' node affinity names."""
+
+    def __init__(self, cluster: Cluster, demand: Demand) -> None:
+        self._cluster = cluster
+        names, index = nodes_named(demand.spec), cluster.index
+        self.nodes = range(len(cluster.nodes)) if names is None else sorted(index[n] for n in names if n in index)
+        self.by_node: dict[int, NodeVerdict] = {}
+        self.fitting: dict[int, int] = {}
+        """The nodes that accept the pod, with their scores."""
+        self.errors: dict[int, Fault] = {}
+        self.uncertain: dict[int, str] = {}
+        """Why the scheduler could also decide otherwise, by node."""
+        self._seen = 0
+
+    def update(self, round_: Round, *, at_most: int | None = None) -> None:
+        """Check the nodes that changed since their last check.
+
+        Args:
+            at_most: The number of nodes to check; None for all.
+
+        Raises:
+            DeadlineExceededError: The deadline of the budget in force has passed.
+        """
+        log = self._cluster.log
+        if not self.by_node:
+            stale: Mapping[int, None] = dict.fromkeys(self.nodes[:at_most])
+        else:
+            changed = set(log[self._seen :])
+            stale = dict.fromkeys(self.nodes if EVERYWHERE in changed else sorted(changed & self.by_node.keys()))
+        self._seen = len(log)
+        self._cluster.progress(len(stale))
+        for place, node in enumerate(stale):
+            if place % 16 == 0:
+                check_deadline()
+            verdict = self.by_node[node] = round_.filter(node)
+            for known in (self.fitting, self.errors, self.uncertain):
+                known.pop(node, None)
+            if verdict.uncertain:
+                self.uncertain[node] = verdict.uncertain
+            if verdict.error:
+                self.errors[node] = verdict.error
+            elif not verdict.reasons:
+                self.fitting[node] = verdict.score
+
+    def best(self) -> list[int]:
+        """Return the nodes that suit the pod best; the scheduler picks one of them at random."""
+        highest = max(self.fitting.values(), default=0)
+        if not highest:
+            return sorted(self.fitting)
+        return sorted(node for node, score in self.fitting.items() if score == highest)

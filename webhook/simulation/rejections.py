@@ -17,28 +17,30 @@ from webhook.formats.quantities import readable_quantity
 from webhook.grouping import by_key
 from webhook.inventory import has_ended
 from webhook.inventory.affinity import nodes_named, requirement, selects, unmatched
-from webhook.inventory.claims import POD, Consumer, DeviceID, allocation_of, device_of, reserved_for, results_of
+from webhook.inventory.claims import POD, Consumer, DeviceID, device_of, reserved_for, results_of
 from webhook.inventory.resources import NATIVE, PODS, resource_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
 from webhook.records import NamedTuple
-from webhook.simulation.binding import awaited
+from webhook.simulation.binding import awaited, serves
 from webhook.simulation.cluster import (
     AFFINITY,
     RESOURCES,
     TAINTS,
     TOO_MANY,
+    UNAVAILABLE,
     UNNAMED,
     Cluster,
     Demand,
     Message,
+    Needs,
     NodeState,
     NodeVerdict,
+    Round,
     amount_text,
     state_of,
     untolerated,
 )
 from webhook.simulation.nodeallocatable import total
-from webhook.simulation.scheduler import UNAVAILABLE, Needs, Round
 from webhook.spelling import did_you_mean, either, some_of
 
 # -- who holds devices
@@ -108,8 +110,7 @@ def elsewhere(cluster: Cluster, claim: JSONObject) -> str:
     devices = awaited(claim, cluster.now) if cluster.waits else []
     if troubled := [each.text for each in devices if each.is_unavailable]:
         return f"{name}: {'; '.join(troubled)}"
-    selector = mapping(allocation_of(claim), "nodeSelector")
-    homes = [each.name for each in cluster.nodes if not selector or selects(selector, each.node)]
+    homes = [each.name for each in cluster.nodes if serves(claim, each.node)]
     held = used_by(holder(cluster, full_name_of(claim), 0))
     return f"{name}{held} has its devices on {shortened(homes) or 'no known node'}"
 

@@ -1,9 +1,6 @@
 """Schedules pods one by one, as kube-scheduler's default plugins do.
 
-Omits affinity to other pods, topology spread, volumes, preemption, and all scores except those of devices. Pods with
-the same demands, such as the replicas of a workload, get the same verdicts of nodes; after each pod, only nodes whose
-pods or devices have changed are checked again. A `Round` checks nodes for a pod, `Verdicts` keep what it finds, and a
-`Scheduler` runs the cycles.
+Omits affinity to other pods, topology spread, volumes, preemption, and all scores except those of devices.
 """
 
 from __future__ import annotations
@@ -12,17 +9,15 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from itertools import islice
 from typing import Final
 
-from webhook.allocation import Answer, Attempt
 from webhook.allocation.features import CRASHES_UNTIL
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api.templates import source
 from webhook.budget import DeadlineExceededError, check_deadline
 from webhook.inventory import has_ended
-from webhook.inventory.affinity import nodes_named, selects
+from webhook.inventory.affinity import nodes_named
 from webhook.inventory.claims import (
     MADE,
     POD,
@@ -35,7 +30,6 @@ from webhook.inventory.claims import (
     requests_of,
     reserved_for,
     shape_of,
-    uid_of,
 )
 from webhook.inventory.podgroups import Group, group_of, least_of, not_ready
 from webhook.inventory.resources import created, leftover
@@ -43,238 +37,11 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.binding import is_unavailable
-from webhook.simulation.cluster import EVERYWHERE, SCORES_FIXED, UNNAMED, Cluster, Demand, NodeVerdict, lack_of
-from webhook.simulation.nodeallocatable import Taken, total
+from webhook.simulation.cluster import SCORES_FIXED, UNNAMED, Cluster, Demand, Needs, Round, Verdicts
+from webhook.simulation.nodeallocatable import total
 
-UNAVAILABLE: Final = "resourceclaim not available on the node"
-"""The scheduler's reason for a claim with devices on another node, or with devices that failed."""
-_SCORES_SINCE: Final = 35
-"""From this release on, earlier alternatives of ``firstAvailable`` are preferred among nodes."""
-_ALTERNATIVES_MAX = 8
-"""A request's first alternative scores as much, the next one less (FirstAvailableDeviceRequestMaxSize)."""
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 """The name of kube-scheduler in pods (spec.schedulerName)."""
-
-
-# -- the needs of a pod, and the verdicts of nodes on it
-
-
-class Needs(NamedTuple):
-    """The needs of a pod.
-
-    Args:
-        demand: Its demands on a node, devices aside.
-        uses: Its claims, including allocated ones, in order.
-        leftover: The claim for extended resources that an earlier attempt left; None if there is none.
-    """
-
-    pod: JSONObject
-    demand: Demand
-    uses: tuple[Use, ...]
-    leftover: JSONObject | None = None
-
-    @property
-    def claims(self) -> tuple[JSONObject, ...]:
-        """Its claims, without those that they are reserved for."""
-        return tuple([use.claim for use in self.uses])
-
-
-class _Asked(NamedTuple):
-    """The claims of a pod on nodes where devices must provide the same of its extended resources.
-
-    Args:
-        made: The claim that the scheduler makes for these resources; None if there are none.
-        claims: The claims that need devices, including that one.
-        attempt: The attempt to allocate them; None if there are none.
-    """
-
-    made: JSONObject | None
-    claims: Sequence[JSONObject]
-    attempt: Attempt | None
-
-
-class Round:
-    """One check of nodes for a pod, while the cluster does not change."""
-
-    def __init__(self, cluster: Cluster, needs: Needs) -> None:
-        self.cluster, self.needs = cluster, needs
-        self._pending: list[JSONObject] = []
-        self._asked: dict[frozenset[str], _Asked] = {}
-        self._allocated: list[tuple[int, JSONObject, JSONObject]] = []
-        """The claims that have devices: each claim's place, node selector and content."""
-        for index, each in enumerate(needs.claims):
-            if allocation := allocation_of(each):
-                self._allocated.append((index, mapping(allocation, "nodeSelector"), each))
-            else:
-                self._pending.append(each)
-        self._extended = frozenset(name for name in needs.demand.requests if cluster.extended.provides(name))
-        self._is_delegated = partial(cluster.extended.is_delegated, requests=needs.demand.requests)
-
-    def delegated(self, node: int) -> frozenset[str]:
-        """Return the extended resources that devices must provide on a node."""
-        if not self._extended:
-            return self._extended
-        allocatable = self.cluster.nodes[node].allocatable
-        return self.cluster.extended.requested(self._extended, allocatable, with_claims=bool(self.needs.uses))
-
-    def on(self, node: int) -> _Asked:
-        """Return the claims of the pod that need devices on a node."""
-        delegated = self.delegated(node)
-        if delegated not in self._asked:
-            made, claims = None, self._pending
-            # It requests nothing if the node has the resources itself, but the pod has other claims.
-            if delegated or (self._extended and self.needs.uses):
-                made = self.cluster.extended.claim_for(self.needs.pod, delegated)
-                claims = [*self._pending, made]
-            attempt = self.cluster.allocator.attempt(claims) if claims else None
-            self._asked[delegated] = _Asked(made, claims, attempt)
-        return self._asked[delegated]
-
-    def result_on(self, node: int) -> Answer | None:
-        """Allocate the pod's devices on a node; None if it needs none."""
-        attempt = self.on(node).attempt
-        return None if attempt is None else attempt.on(self.cluster.nodes[node].node)
-
-    @property
-    def is_reservable(self) -> bool:
-        """Whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
-        release, timestamp = self.cluster.settings.release, self.cluster.timestamp
-        uses = (self.needs.uses[index] for index, *_ in self._allocated)
-        unreserved = (use for use in uses if not use.consumer.has(use.claim))
-        return not any(binding.refusal(use.claim, use.consumer, release, timestamp) for use in unreserved)
-
-    def filter(self, node: int) -> NodeVerdict:
-        """Check whether a node accepts the pod."""
-        return next(self.refusals(node), None) or self.filter_devices(node)
-
-    def refusals(self, node: int) -> Iterator[NodeVerdict]:
-        """Yield why a node refuses the pod, its devices aside; the scheduler stops at the first reason."""
-        release = self.cluster.settings.release
-        yield from self.cluster.nodes[node].refusals(self.needs.demand, release, self._is_delegated)
-        if self.needs.leftover is not None:
-            yield NodeVerdict(("cannot schedule extended resource claim",))
-
-    def filter_devices(self, node: int) -> NodeVerdict:
-        """Check the devices of a node that accepts the pod otherwise."""
-        state = self.cluster.nodes[node]
-        unavailable = tuple(
-            index
-            for index, selector, claim in self._allocated
-            if (selector and not selects(selector, state.node))
-            or (self.cluster.waits and is_unavailable(claim, self.cluster.now))
-        )
-        result = self.result_on(node)
-        if result is not None and result.timed_out:
-            error = result.error or Fault(f"node {state.name}: timed out trying to allocate devices")
-            return NodeVerdict((error,), error=error, by_devices=True)
-        if result is not None and not result.is_found:
-            reason: str = result.error or "cannot allocate all claims"
-            error = result.error if result.error and result.scope == "abort" else NO_FAULT
-            return NodeVerdict((reason,), error=error, by_devices=True, uncertain=_uncertainty(result))
-        if unavailable:
-            return NodeVerdict((UNAVAILABLE,), unavailable=unavailable)
-        if shortage := self._shortage(node, result):
-            return shortage
-        if result is None:
-            return NodeVerdict()
-        chosen = result.alternatives if self.cluster.settings.release >= _SCORES_SINCE else ()
-        score = sum(_ALTERNATIVES_MAX - each for each in chosen)  # computeScore
-        return NodeVerdict(score=score, uncertain=_uncertainty(result))
-
-    def taken(self, result: Answer | None) -> Taken:
-        """Return the amounts that the pod's devices take of their node's other resources, by request."""
-        devices = self.cluster.node_allocatable
-        if devices is None:
-            return {}
-        return devices.taken(self.needs.pod, self.needs.claims, result.allocations if result else ())
-
-    def _shortage(self, node: int, result: Answer | None) -> NodeVerdict | None:
-        """Explain why a node lacks the resources that the pod's devices stand for; None if it has them."""
-        devices, pod, claims = self.cluster.node_allocatable, self.needs.pod, self.needs.claims
-        if devices is None:
-            return None
-        for claim, results, containers in devices.given(pod, claims, result.allocations if result else ()):
-            if error := devices.error(claim, results):
-                return NodeVerdict((error,), error=error)
-            if reason := devices.unused(claim, results, containers):
-                return NodeVerdict((reason,))
-        if reason := devices.refusal(claims, uid_of(pod)):
-            return NodeVerdict((reason,))
-        state, wanted, taken = self.cluster.nodes[node], self.needs.demand.requests, self.taken(result)
-        missing = [
-            name
-            for name, amount in total(taken).items()
-            if amount + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used[name]
-        ]
-        return NodeVerdict(tuple(map(lack_of, missing)), missing=tuple(missing), taken=taken) if missing else None
-
-
-def _uncertainty(result: Answer) -> str:
-    """Say why the scheduler could also decide otherwise on a node; empty if it could not."""
-    if not result.depends_on_order:
-        return ""
-    mixed_up = result.mixed_up
-    if not mixed_up:
-        return "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
-    pool, drivers = next(iter(mixed_up.items()))
-    return (
-        f"the scheduler may not check counters of {' or '.join(sorted(drivers))}: these drivers have pools of the same "
-        f"name, {pool}, and it looks up counters by the pool's name alone"
-    )
-
-
-class Verdicts:
-    """The verdicts on pods of one shape: those of all nodes, or of the nodes that the pods' node affinity names."""
-
-    def __init__(self, cluster: Cluster, demand: Demand) -> None:
-        self._cluster = cluster
-        names, index = nodes_named(demand.spec), cluster.index
-        self.nodes = range(len(cluster.nodes)) if names is None else sorted(index[n] for n in names if n in index)
-        self.by_node: dict[int, NodeVerdict] = {}
-        self.fitting: dict[int, int] = {}
-        """The nodes that accept the pod, with their scores."""
-        self.errors: dict[int, Fault] = {}
-        self.uncertain: dict[int, str] = {}
-        """Why the scheduler could also decide otherwise, by node."""
-        self._seen = 0
-
-    def update(self, round_: Round, *, at_most: int | None = None) -> None:
-        """Check the nodes that changed since their last check.
-
-        Args:
-            at_most: The number of nodes to check; None for all.
-
-        Raises:
-            DeadlineExceededError: The deadline of the budget in force has passed.
-        """
-        log = self._cluster.log
-        if not self.by_node:
-            stale: Mapping[int, None] = dict.fromkeys(self.nodes[:at_most])
-        else:
-            changed = set(log[self._seen :])
-            stale = dict.fromkeys(self.nodes if EVERYWHERE in changed else sorted(changed & self.by_node.keys()))
-        self._seen = len(log)
-        self._cluster.progress(len(stale))
-        for place, node in enumerate(stale):
-            if place % 16 == 0:
-                check_deadline()
-            verdict = self.by_node[node] = round_.filter(node)
-            for known in (self.fitting, self.errors, self.uncertain):
-                known.pop(node, None)
-            if verdict.uncertain:
-                self.uncertain[node] = verdict.uncertain
-            if verdict.error:
-                self.errors[node] = verdict.error
-            elif not verdict.reasons:
-                self.fitting[node] = verdict.score
-
-    def best(self) -> list[int]:
-        """Return the nodes that suit the pod best; the scheduler picks one of them at random."""
-        highest = max(self.fitting.values(), default=0)
-        if not highest:
-            return sorted(self.fitting)
-        return sorted(node for node, score in self.fitting.items() if score == highest)
 
 
 # -- scheduling cycles
@@ -555,8 +322,7 @@ class Scheduler:
             and binding.waits(left)
             and not binding.is_unavailable(left, cluster.now)
         ):  # it only waits for the devices of its claim for extended resources
-            selector = mapping(allocation_of(left), "nodeSelector")
-            home = next((each.name for each in cluster.nodes if not selector or selects(selector, each.node)), "")
+            home = next((each.name for each in cluster.nodes if binding.serves(left, each.node)), "")
             return self._waiting(Placement(pod, None, None, (*claims, left), candidates=(home,)), [left], home), False
         uncertain = next(iter(verdicts.uncertain.values()), "")
         placement = Placement(pod, None, None, claims, verdicts=verdicts, needs=round_.needs, uncertain=uncertain)
@@ -820,7 +586,7 @@ def fit(
     for number in range(MOST):
         metadata: JSONObject = {**pod["metadata"], "name": f"{stem}-{number}"}
         metadata.pop("uid", None)
-        spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+        spec = {key: value for key, value in mapping(pod, "spec").items() if key != "nodeName"}
         copy = {**pod, "metadata": metadata, "spec": spec, "status": {}}
         scheduler.cluster.copies.add(full_name_of(copy))
         try:

@@ -36,12 +36,15 @@ from webhook.simulation.cluster import (
     PORTS,
     RESOURCES,
     TAINTS,
+    Needs,
     NodeState,
     NodeVerdict,
+    Round,
+    Verdicts,
     lack_of,
 )
 from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
-from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts, other_scheduler
+from webhook.simulation.scheduler import Placement, other_scheduler
 from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either
 from webhook.why import claims, drivers, started
