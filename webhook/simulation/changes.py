@@ -50,7 +50,7 @@ from webhook.simulation.cluster import (
     amount_text,
     once_recovered,
 )
-from webhook.simulation.rejections import COPY, Explainer, NodeGroup, holder, taints_of, used_by, wanted_of
+from webhook.simulation.rejections import COPY, NodeGroup, holder, node_groups, taints_of, used_by, wanted_of
 from webhook.simulation.workloads import owners_of
 from webhook.spelling import nearest, some_of
 
@@ -946,7 +946,7 @@ class Suggestions:
         if other := [each for each in changes if not each.size or each.selects_less][:1]:
             with ExitStack() as released:  # to see what a selector hides
                 round_ = self._round(needs, other, released)
-                groups = [*groups, *Explainer(cluster).groups(self._verdicts(round_).by_node, round_)]
+                groups = [*groups, *node_groups(self._verdicts(round_).by_node, round_)]
             changes = self._of_pod(needs, groups, error)
         if needs.claims or any(group.requests for group in groups):
             changes = _smallest([*changes, *releases(cluster, needs, groups)])
