@@ -155,7 +155,6 @@ class Answers:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._cluster = scheduler.cluster
-        self._suggestions = Suggestions(scheduler.cluster)
         self._known = WeakKeyDictionary[Verdicts, tuple[int, tuple[str, ...], JSONObject, Advice]]()
         """The explanation of pods, for others of the same needs: how long the log was, the claims, and what is said."""
         self._advice = _NOTHING
@@ -224,7 +223,7 @@ class Answers:
         round_ = Round(self._cluster, needs)
         groups = node_groups(verdicts.by_node, round_) if verdicts.nodes else [unnamed(self._cluster, needs)]
         error = next(iter(verdicts.errors.values()), NO_FAULT)
-        advice = self._suggestions.of(needs, groups, error)
+        advice = Suggestions(self._cluster, needs).advice(groups, error)
         found = _advised(groups, advice, "" if verdicts.errors else cause(groups))
         self._known[verdicts] = len(self._cluster.log), names, found, advice
         return found, advice
