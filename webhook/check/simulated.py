@@ -362,11 +362,7 @@ def _pods(
         )
     asked, with_pending = len(found), arguments.pending or not (arguments.paths or named)
     known = {(namespace_of(pod), name_of(pod)) for pod in found}
-    gangs = (
-        ()
-        if arguments.fit
-        else {each for each in map(podgroups.group_of, found) if podgroups.least_of(each, inventory)}
-    )
+    gangs = {each for each in map(podgroups.group_of, found) if podgroups.least_of(each, inventory)}
     pending = (each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known)
     found += [each for each in pending if with_pending or (podgroups.group_of(each) in gangs and not arguments.fit)]
     if not (found or arguments.pending or arguments.allow_empty) and arguments.paths:

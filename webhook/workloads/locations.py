@@ -8,6 +8,7 @@ types and controllers, as of mid-2026.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.objects import JSONObject, group_of, mapping, text
@@ -276,7 +277,8 @@ class ManifestIn(NamedTuple):
     def _written(self, path: Iterable[str | int]) -> Path:
         """Return a path as the manifest has it that is written there: the object, or the one in a text."""
         whole = self._whole(path)
-        return Path(whole[self._start(whole) :])
+        start = self._start(whole)
+        return Path(dropwhile(lambda step: start and type(step) is int, whole[start:]))  # one of several in a text
 
     def seen(self, problem: Problem) -> Problem:
         """Return a problem of the manifest as one of the object."""
