@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import binding, definition, mutating, policy, rule, validating
+from tests.policy.examples import binding, definition, mutating, of, policy, rule, validating
 from tests.rows import each_row, each_row_beside
 from webhook.engine.offline import evaluate
 from webhook.engine.trial import try_policies
@@ -298,6 +298,24 @@ def test_the_namespace_is_not_blamed_if_too_little_work_is_left_to_ask_again(mon
     for units in range(1_500, 6_000, 100):
         monkeypatch.setattr("webhook.engine.trial.DOCUMENT", units)
         assert not any("Namespace" in message for _, message, _ in tried(*given))
+
+
+@each_row(
+    ("limit", "expression", "reason"),
+    ("2", "object.metadata.name.size() < int(params.data.limit)", ""),
+    ("two", "object.metadata.name.size() < int(params.data.limit)", "type conversion error from 'string' to 'int'"),
+    ("2", "object.metadata.name.size() < int(params.data.most)", "no such key: most"),
+)
+def test_policies_are_tried_with_the_parameters_that_were_given(limit: str, expression: str, reason: str) -> None:
+    kind, ref = {"apiVersion": "v1", "kind": "ConfigMap"}, {"name": "limits", "parameterNotFoundAction": "Deny"}
+    judging, _ = validating(expression, rules=[PODS], paramKind=kind)
+    given = [judging, binding(paramRef=ref), of("ConfigMap", "limits", data={"limit": limit})]
+    text = (
+        "fails when a plain Pod is created with the ConfigMap default/limits as parameters, and the policy refuses it"
+    )
+    assert [message for _, message, _ in tried(*given)] == [f"{text} then: {reason}"] * bool(reason)
+    assert tried(*given[:2]) == []
+    assert tried(*given[:2], of("ConfigMap", "others", data={})) == []
 
 
 @each_row_beside("group", "resource", "patch", "reason")

@@ -14,7 +14,7 @@ from webhook.api.core import catalogue
 from webhook.budget import DOCUMENT, Budget
 from webhook.engine.offline import evaluate, made_invalid
 from webhook.later import cached_property
-from webhook.objects import JSONObject, text, texts
+from webhook.objects import JSONObject, full_name_of, text, texts
 from webhook.patterns import Pattern
 from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, match
@@ -163,7 +163,7 @@ class Trial(NamedTuple):
 def try_policies(policies: PolicySet, explained: AbstractSet[tuple[int, Path]] = frozenset()) -> Trial:
     """Evaluate policies for small objects, and warn of expressions that end with an error.
 
-    Policies with parameters are left out, as these are not known.
+    Policies whose parameters were not given are left out.
 
     Args:
         explained: The expressions whose errors have another finding, which tells the cause: the ``id`` of what was
@@ -193,8 +193,12 @@ class _Case(NamedTuple):
     unlabelled: AbstractSet[Path]
     action: str
 
-    def when(self, path: Path, fault: EvaluationFault | None) -> str:
+    def when(self, path: Path, fault: EvaluationFault | None, params: JSONObject | None) -> str:
         """Describe when an expression fails."""
+        if params:
+            return (
+                f"{self.subject} is {self.doing} with the {text(params, 'kind')} {full_name_of(params)} as parameters"
+            )
         if fault and path in self.unlabelled:
             return f"{self.subject} is {self.doing} in a Namespace without {fault.missing}"
         return f"{self.subject.lacking(fault)} is {self.doing}"
@@ -218,7 +222,9 @@ class _Trials:
 
     def __init__(self, policies: PolicySet) -> None:
         self._policies = policies
-        self.tried = [policy for policy in policies.policies if policy.param_kind is None]
+        self.tried = [
+            each for each in policies.policies if each.param_kind is None or each.param_kind in policies.objects
+        ]
         self.spent = 0
 
     def failing(self, policy: Policy) -> Iterator[tuple[Problem, EvaluationFault | None]]:
@@ -265,7 +271,7 @@ class _Trials:
     def _refusals(self, changed: Request | None, request: Request, budget: Budget) -> list[Problem]:
         """List the refusals of a changed object that no other policy prevents."""
         alone = list(made_invalid(changed, request, self._policies.kinds))
-        mutating = (each for each in self._policies.policies if each.kind == MUTATING and each.param_kind)
+        mutating = (each for each in self._policies.policies if each.kind == MUTATING and each not in self.tried)
         if not alone or any(self._may_apply(each, request.object) for each in mutating):
             return []  # what policies with parameters change is unknown
         final = evaluate(request, self._together, budget=budget).judged
@@ -292,14 +298,24 @@ class _Trials:
         return self._bound(self.tried)
 
     def _bound(self, some: Sequence[Policy]) -> PolicySet:
-        """Return some of the policies, bound to all objects; errors are decisions whatever their failure policy."""
+        """Return some of the policies, bound to all objects, with the parameters that were given.
 
-        def hooks(kind: str) -> tuple[Hook, ...]:
-            wanted = (policy for policy in some if policy.kind == kind)
-            bound = ((each, Binding(kind, each.name, each.name, each.given, actions=(DENY,))) for each in wanted)
-            return tuple(Hook(replace(policy, fails_open=False), (binding,)) for policy, binding in bound)
+        Errors are decisions whatever their failure policy.
+        """
 
-        return replace(self._policies, objects={}, validating=hooks(VALIDATING), mutating=hooks(MUTATING))
+        def hooks(kind: str) -> Iterator[Hook]:
+            for each in (policy for policy in some if policy.kind == kind):
+                bound = [Binding(kind, each.name, each.name, each.given, actions=(DENY,))]
+                if each.param_kind:
+                    stated = (
+                        hook.bindings for hook in (*policies.validating, *policies.mutating) if hook.policy is each
+                    )
+                    bound = [replace(one, match=None, actions=(DENY,)) for one in chain(*stated) if one.param_ref]
+                yield Hook(replace(each, fails_open=False), tuple(bound))
+
+        policies, params = self._policies, {each.param_kind for each in some}
+        read = {kind: found for kind, found in policies.objects.items() if kind in params}
+        return replace(policies, objects=read, validating=tuple(hooks(VALIDATING)), mutating=tuple(hooks(MUTATING)))
 
 
 def _unlabelled(
@@ -328,21 +344,23 @@ def _failures(
 ) -> Iterator[tuple[Problem, EvaluationFault | None]]:
     """Yield the expressions that fail, and messages that are not used."""
     for decision in decisions:
-        fault = decision.fault
-        if decision.is_error and decision.path:
+        fault, path = decision.fault, _place(decision)
+        when = case.when(path, fault, decision.params)
+        if decision.is_error and path:
             reason = fault.text if fault else decision.message
             is_refused = not policy.fails_open or decision.reason == INTERNAL
             effect = _EFFECTS[DENY if decision.refuses else case.action] if is_refused else "does not apply"
-            message = f"fails when {case.when(decision.path, fault)}, and the policy {effect} then: {reason}"
-            hint = _of_namespace(policy, decision.path, fault, case) or _hint(fault, decision.path, case)
-            value = decision.value or _culprit(fault)
-            yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint, value=value), fault
-        elif decision.unused_message and decision.path:
+            message = f"fails when {when}, and the policy {effect} then: {reason}"
+            hint = _of_namespace(policy, path, fault, case) or _hint(fault, path, case)
+            yield (
+                Problem(WARNING, "fails-on-valid", "", path, message, hint, value=decision.value or _culprit(fault)),
+                fault,
+            )
+        elif decision.unused_message and path:
             validation = next(each for each in policy.validations if each.expression.path == decision.path)
             reason = fault.text if fault else decision.unused_message
             level, instead = (NOTE, "its message") if validation.message else (WARNING, "the expression")
-            path = _place(decision)
-            about = f"{case.when(path, fault)} and {'refused' if case.action == DENY else 'the validation fails'}"
+            about = f"{when} and {'refused' if case.action == DENY else 'the validation fails'}"
             text = f"is not used when {about}, and {instead} is shown instead: {reason}"
             hint = case.guard(path, fault) if fault else ""
             yield Problem(level, "fails-on-valid", "", path, text, hint, value=_culprit(fault)), fault

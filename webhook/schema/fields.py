@@ -25,6 +25,7 @@ from webhook.problem import (
     IMMUTABLE_FIELD,
     TOO_LONG,
     TOO_MANY,
+    WARNING,
     WRITE_LIST,
     Advice,
     Fix,
@@ -533,7 +534,9 @@ class CompiledStruct:
         return problems
 
     def _named(self, rule: Declared, problems: Iterable[Problem]) -> list[Problem]:
-        return [problem.named(rule.name) for problem in islice(problems, self.target.enough)]
+        """Name findings after their rule, but for warnings with a name of their own."""
+        found = islice(problems, self.target.enough)
+        return [each if each.rule and each.level == WARNING else each.named(rule.name) for each in found]
 
     @cached_property
     def change(self) -> Change | None:

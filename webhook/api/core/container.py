@@ -179,10 +179,8 @@ def amounts_of_resources(container: View) -> Iterator[Problem]:
     """
     resources = container.resources
     limits, requests = _settled(resources.limits), _settled(resources.requests)
-    for kind, amounts in (("limits", limits), ("requests", requests)):
-        for name, amount in amounts.items():
-            for problem in of_resource(name, amount, container.release):
-                yield problem._replace(path=resources / kind / Key(name))
+    yield from _of_each(container, "limits", limits)
+    yield from _of_each(container, "requests", requests)
     for name, amount in requests.items():
         may_differ = ("/" not in name or "kubernetes.io/" in name) and not name.startswith(HUGE)
         limit = limits.get(name)
@@ -199,20 +197,15 @@ def amounts_of_resources(container: View) -> Iterator[Problem]:
         yield forbidden(resources.path, "HugePages require cpu or memory")
 
 
-@check(Container, given=["resources"])
-def whole_bytes(container: View) -> Iterator[Problem]:
-    """Memory and storage are counted in whole bytes: `400m` is 0.4 bytes, where `400Mi` or `400M` is meant.
-
-    The API server only warns of it (``pkg/api/pod/warnings.go``); a container with such a memory limit cannot start.
-    """
-    for kind in ("limits", "requests"):
-        amounts = getattr(container.resources, kind)
-        for name in _IN_BYTES:
-            if name in amounts and (amount := in_thousandths(amounts[name])).power < 0:
-                message = f"fractional byte value {quoted(str(amount))} is invalid, must be an integer"
-                written = container.submitted["resources"][kind][name]
-                hint = _IN_MILLIONS if str(written).endswith("m") else _in_bytes(amount)
-                yield Problem(WARNING, "", "Warning", container.resources / kind / Key(name), message, hint)
+def _of_each(container: View, kind: str, amounts: Mapping[str, Amount]) -> Iterator[Problem]:
+    for name, amount in amounts.items():
+        for problem in of_resource(name, amount, container.release):
+            yield problem._replace(path=container.resources / kind / Key(name))
+        if amount.power < 0 and name in _IN_BYTES:  # pkg/api/pod/warnings.go
+            message = f"fractional byte value {quoted(str(amount))} is invalid, must be an integer"
+            is_in_thousandths = str(container.submitted["resources"][kind][name]).endswith("m")
+            hint = _IN_MILLIONS if is_in_thousandths else _in_bytes(amount)
+            yield Problem(WARNING, "whole-bytes", "Warning", container.resources / kind / Key(name), message, hint)
 
 
 def _in_bytes(amount: Amount) -> str:

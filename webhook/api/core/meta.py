@@ -387,13 +387,19 @@ class Object(Struct):
         return obj
 
 
-@check(Object, given=["metadata"])
+class ClusterObject(Object):
+    """The base of cluster-scoped kinds."""
+
+    namespaced = False
+
+
+@check(ClusterObject, given=["metadata"])
 def namespace_dropped(obj: View) -> Iterator[Problem]:
     """A cluster-scoped object belongs to no namespace: the API server drops the one that it states.
 
     Two that state different namespaces, but one name, are the same object. kustomize adds its namespace to all objects.
     """
-    if obj.metadata.namespace and not obj.type.namespaced:
+    if obj.metadata.namespace:
         message = "dropped: the object is cluster-scoped, and belongs to no namespace"
         yield Problem(NOTE, "", "Dropped", obj.metadata / "namespace", message, fix=Fix("remove"))
 

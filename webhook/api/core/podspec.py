@@ -112,7 +112,10 @@ _DEADLINES: Final = f"must be between 1 and {2**31 - 1}, inclusive"
 class PodSpec(V1Struct):
     """The containers of a pod, and their requirements."""
 
-    instead: ClassVar = TEMPLATES_INSTEAD
+    instead: ClassVar = {
+        **TEMPLATES_INSTEAD,
+        "claims": "claims of the pod stand in resourceClaims, those that a container uses in its resources.claims",
+    }
     opaque: ClassVar = Others("PodSpec")
 
     containers = Array(Nested(Container), "The containers.", required=True, list_map_keys=["name"], written=True)

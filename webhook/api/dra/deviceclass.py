@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from webhook import formats
-from webhook.api.core.meta import CountedMetadata, CountedObject
+from webhook.api.core.meta import ClusterObject, CountedMetadata, CountedObject
 from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.dra.names import TAGGED
 from webhook.api.dra.opaque import DeviceConfiguration
@@ -57,12 +57,11 @@ class DeviceClassMetadata(CountedMetadata):
     tagged_name_since = 35
 
 
-class DeviceClass(CountedObject):
+class DeviceClass(CountedObject, ClusterObject):
     """A kind of devices, as an administrator offers them."""
 
     checks_prefix: ClassVar = {OLDEST: True, 35: False}
 
-    namespaced = False
     tagged_since = 35
     instead: ClassVar = {
         "driverName": 'select by spec.selectors[].cel.expression: device.driver == "DRIVER"',

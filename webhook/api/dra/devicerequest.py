@@ -28,6 +28,8 @@ class CapacityRequirements(Struct):
 class Wanted(Struct):
     """The common part of requests and alternatives: the requested devices, and their number."""
 
+    instead: ClassVar = {"class": "deviceClassName", "mode": "allocationMode"}
+
     deviceClassName = Text(
         "The DeviceClass that the devices belong to.", format=formats.dns_subdomain, required=True, written=True
     )

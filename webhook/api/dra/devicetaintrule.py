@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from webhook import formats
-from webhook.api.core.meta import CountedObject, conditions
+from webhook.api.core.meta import ClusterObject, CountedObject, conditions
 from webhook.api.dra.names import dns_label, driver_name, pool_name
 from webhook.api.dra.selectors import selectors
 from webhook.api.dra.taints import DeviceTaintOfRule
@@ -32,6 +32,8 @@ class DeviceTaintSelector(Struct):
 class DeviceTaintRuleSpec(Struct):
     """The taint, and the devices that get it."""
 
+    instead: ClassVar = {"selector": "deviceSelector"}
+
     deviceSelector = Nested(
         DeviceTaintSelector,
         "The devices that get the taint: all if empty. If missing, none, but all in the scheduler before 1.38.",
@@ -46,10 +48,9 @@ class DeviceTaintRuleStatus(Struct):
     conditions = conditions("rule", CONDITIONS_MAX_ITEMS)
 
 
-class DeviceTaintRule(CountedObject):
+class DeviceTaintRule(CountedObject, ClusterObject):
     """Puts a taint on devices."""
 
-    namespaced = False
     tagged_since = 37
 
     spec = Nested(DeviceTaintRuleSpec, "The taint, and the devices that get it.", subresource=MAIN)

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from webhook import formats
-from webhook.api.core.meta import Object, conditions
+from webhook.api.core.meta import ClusterObject, conditions
 from webhook.api.core.values import Quantity
 from webhook.api.dra.names import attribute_of_a_domain, pool_path
 from webhook.grouping import repeated
@@ -133,10 +133,9 @@ class ResourcePoolStatusRequestStatus(Struct):
     conditions = conditions("request", CONDITIONS_MAX_ITEMS)
 
 
-class ResourcePoolStatusRequest(Object):
+class ResourcePoolStatusRequest(ClusterObject):
     """A one-time request for the usage of devices in pools."""
 
-    namespaced = False
     unconditional_update = False
 
     spec = Nested(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from webhook import formats
-from webhook.api.core.meta import CountedObject
+from webhook.api.core.meta import ClusterObject, CountedObject
 from webhook.api.core.nodeselector import NodeSelector, shown_terms
 from webhook.api.dra.binding import skip_node_operations, skipped_operations
 from webhook.api.dra.device import CounterSet, Device, list_attributes
@@ -83,10 +83,9 @@ class ResourceSliceSpec(Struct):
     skipNodeOperations = skip_node_operations()
 
 
-class ResourceSlice(CountedObject):
+class ResourceSlice(CountedObject, ClusterObject):
     """Some or all devices of a pool."""
 
-    namespaced = False
     tagged_since = 35
     immutable_before = "nodeName"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from webhook import formats
-from webhook.api.core.meta import Object, TemplateMetadata
+from webhook.api.core.meta import ClusterObject, Object, TemplateMetadata
 from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.core.values import Quantity
 from webhook.api.dra import claimstatus
@@ -214,10 +214,8 @@ class ResourceClassParametersReference(ResourceClaimParametersReference):
     namespace = Text("The namespace of the parameters, unless they are cluster-scoped.", format=formats.dns_label)
 
 
-class ResourceClass(Classic):
+class ResourceClass(Classic, ClusterObject):
     """A kind of resource, and the driver that provides it."""
-
-    namespaced = False
 
     driverName = driver_name("The driver that allocates claims of this class.", required=True)
     parametersRef = Nested(ResourceClassParametersReference, "The driver's parameters for this class.", pointer=True)
@@ -397,10 +395,8 @@ class NamedResourcesResources(Struct):
     instances = Array(Nested(NamedResourcesInstance), "The resources.", unique="name")
 
 
-class ResourceSlice(Classic):
+class ResourceSlice(Classic, ClusterObject):
     """The resources that a driver offers on a node."""
-
-    namespaced = False
 
     nodeName = Text("The node that has the resources.", format=formats.dns_subdomain, immutable=True)
     driverName = driver_name("The driver that offers the resources.", required=True, always=True, immutable=True)
