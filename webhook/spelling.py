@@ -81,8 +81,7 @@ def near(name: str, known: Iterable[str]) -> list[str]:
     """
     if not name or len(name) > _LONGEST:
         return []
-    if not (known := [*dict.fromkeys(sorted(known) if isinstance(known, set | frozenset) else known)]):
-        return []
+    known = [*dict.fromkeys(sorted(known) if isinstance(known, set | frozenset) else known)]
     if len(known) > _MOST_COMPARED:
         known.sort()
         place = bisect(known, name)

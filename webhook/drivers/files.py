@@ -14,9 +14,6 @@ from webhook.usage import UsageError
 
 _CRD: Final = "CustomResourceDefinition"
 _KINDS: Final = ("parameters", "kinds")
-_NO_PROFILE: Final = (
-    "a Kubernetes object is not a profile; `draguard driver from-cluster` makes profiles from ResourceSlices"
-)
 
 
 class UnusableProfilesError(Exception):
@@ -113,7 +110,9 @@ class _Reader:
         from webhook.drivers.mistakes import ProfileError, read_profile  # most commands have no profile
 
         if _kind(document) and "apiVersion" in document.data:
-            self.mistakes[f"{document.source}: {_NO_PROFILE}"] = None  # once for a file with many
+            how = "`draguard driver from-cluster` makes profiles from ResourceSlices"
+            what = f"a Kubernetes object is not a profile; {how}"
+            self.mistakes[f"{document.source}: {what}"] = None  # once for a file with many
             return
         value, schemas = document.data, dict[str | int, _Schema]()
         try:

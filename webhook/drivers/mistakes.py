@@ -93,11 +93,8 @@ def _is_small(value: Any) -> bool:
 # -- Form
 
 
-_FORM: Final = os.path.join(os.path.dirname(__file__), "profile.schema.json")
-
-
 def _in_form(value: Any) -> Iterator[Fault]:
-    schema = own_schema(_FORM)
+    schema = own_schema(os.path.join(os.path.dirname(__file__), "profile.schema.json"))
     below = dict.fromkeys(schema["$defs"]["devices"]["properties"], "it stands below devices.KIND")
     for path, message, hint, *_ in Walk({}, is_own=True).check(schema, value, ()):
         instead = below if len(path) == 1 else _INSTEAD

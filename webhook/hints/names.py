@@ -75,11 +75,8 @@ def in_expression(expression: str, name: str, names: Iterable[str], what: str) -
     """Suggest a name in an expression; the other arguments are those of :func:`instead`."""
     known = list(names)
     meant = _near(name, known)
-    return Advice(_instead(meant, known, what), _only([_replaced(expression, name, each) for each in meant]))
-
-
-def _replaced(expression: str, name: str, by: str) -> str:
-    return re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", lambda _: by, expression)
+    between = re.split(rf"(?<![\w-]){re.escape(name)}(?![\w-])", expression)
+    return Advice(_instead(meant, known, what), _only([each.join(between) for each in meant]))
 
 
 def _only(meant: list[str]) -> Fix | None:

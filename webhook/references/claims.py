@@ -7,6 +7,7 @@ from itertools import permutations
 from typing import Final
 
 from webhook import formats
+from webhook.api.dra.claimstatus import RESULTS_MAX_ITEMS
 from webhook.api.dra.names import STANDARD_ATTRIBUTES, STANDARD_DOMAIN, class_in
 from webhook.drivers import Profile, built_in
 from webhook.grouping import by_key
@@ -29,7 +30,12 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     where the same file has other classes, unless it comes with a known driver. With --cluster, such a class counts
     as missing, too, if DeviceClasses or ResourceSlices of the cluster are given.
     """
-    for path, name, consequence in _classes_named(claim, context):
+    hard, limits = mapping(claim, "spec", "hard"), "this limits nothing"
+    named: list[tuple[Steps, str, str]] = [(("spec", "hard", key), class_in(key), limits) for key in hard]
+    for each in context.requests(claim):
+        more = ", whatever the other alternatives are" if "/" in each.name else ""
+        named.append(((*each.path, "deviceClassName"), each.class_name, f"pods with this claim stay pending{more}"))
+    for path, name, consequence in named:
         if name and context.inventory.find("DeviceClass", name) is None and not context.is_installed(name):
             message = context.missing(f'DeviceClass "{name}"', consequence=consequence)
             known = [each for _, each in context.inventory.names("DeviceClass")]
@@ -39,16 +45,6 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
             else:
                 advice = context.or_in_cluster(in_place(name, known, "device classes", "deviceClassName"))
             yield finding(path, message, advice if claim["kind"] in CLAIMS else advice.hint)
-
-
-def _classes_named(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, str, str]]:
-    """Yield the classes that a claim or a quota names, each with its path, and what follows if there is none."""
-    for request in context.requests(obj):
-        more = ", whatever the other alternatives are" if "/" in request.name else ""
-        yield (*request.path, "deviceClassName"), request.class_name, f"pods with this claim stay pending{more}"
-    if obj["kind"] not in CLAIMS:
-        for key in mapping(obj, "spec", "hard"):
-            yield ("spec", "hard", key), class_in(key), "this limits nothing"
 
 
 @rule(*CLAIMS, part="config")
@@ -103,16 +99,13 @@ def too_many_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
     requests = context.requests(claim)
     least = {whole: min(wanted) for whole, wanted in by_key((each.whole, each.wanted) for each in requests).items()}
     total = sum(least.values())
-    limit = f"devices are requested, and an allocation has at most {_MOST_DEVICES}"
-    if total > _MOST_DEVICES:
+    limit = f"devices are requested, and an allocation has at most {RESULTS_MAX_ITEMS}"
+    if total > RESULTS_MAX_ITEMS:
         yield finding((*devices_path(claim), "requests"), f"{total} {limit}", "split the claim into several", "TooMany")
-    for each in requests if total <= _MOST_DEVICES else ():
-        if (devices := total - least[each.whole] + each.wanted) > _MOST_DEVICES:
+    for each in requests if total <= RESULTS_MAX_ITEMS else ():
+        if (devices := total - least[each.whole] + each.wanted) > RESULTS_MAX_ITEMS:
             message = f'alternative "{each.name}" is never chosen: with it, {devices} {limit}'
             yield finding((*each.path, "count"), message, reason="TooMany")
-
-
-_MOST_DEVICES: Final = 32
 
 
 @rule(*CLAIMS)

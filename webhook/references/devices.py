@@ -127,7 +127,7 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
         advice = Advice(f"an attribute is read without its type: leave out .{missing}")
     elif missing:
         lacks = lacking(reads_of(selector.parts), [each.content for each in groups])
-        advice = ask_first(guarded(selector.expression, lacks, context.release, context.gates))
+        advice = ask_first(guarded(selector.parts.text, lacks, context.release, context.gates))
     elif not fault.detail.has_overload:
         advice = Advice(_of_types(fleet, first.content, selector.parts))
     part, start = fleet.first_false_part(selector.own[selector.place], first.content)

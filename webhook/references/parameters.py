@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import NAMED_BY
@@ -87,30 +87,17 @@ def refused_by_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     scheduled, and stays in ContainerCreating. `draguard driver show NAME` prints the rules of a driver, and their
     source; if your version has others, pass its profile with --driver-profile.
     """
-    if obj.get("kind") == "Pod":
+    if obj["kind"] == "Pod":
         yield from _of_users(obj, context)
-    elif obj.get("kind") == "DeviceClass":
-        yield from _of_class(obj, context)
-    else:
-        drivers = dict.fromkeys(text(each, "opaque", "driver") for each in items(obj, *devices_path(obj), "config"))
-        for request in context.requests(obj):
-            drivers |= dict.fromkeys(drivers_of_request(request, context))
-        for profile in filter(None, map(context.profile, drivers)):
-            if profile.rules and not profile.is_example:
-                for each in _broken(profile, _subject(obj, profile, context), context):
-                    yield finding(each.path, each.message, reason="Refused")
-
-
-def _of_class(device_class: JSONObject, context: Context) -> Iterator[Problem]:
-    from webhook.drivers.rules import Part, Subject
-
-    configs = items(device_class, "spec", "config")
-    drivers = dict.fromkeys(text(each, "opaque", "driver") for each in configs)
+        return
+    drivers = dict.fromkeys(text(each, "opaque", "driver") for each in items(obj, *devices_path(obj), "config"))
+    is_class = obj["kind"] == "DeviceClass"  # of whose drivers those matter that it configures
+    for request in () if is_class else context.requests(obj):
+        drivers |= dict.fromkeys(drivers_of_request(request, context))
     for profile in filter(None, map(context.profile, drivers)):
-        own = _configs(profile, configs, ("spec", "config"), "FromClass", context)
-        subject = Subject(Part({}, ()), configs=own, classes={name_of(device_class): device_class})
-        for each in _broken(profile, subject, context):
-            yield finding(each.path, each.message, reason="Refused")
+        if profile.rules and (is_class or not profile.is_example):
+            for each in _broken(profile, _subject(obj, profile, context), context):
+                yield finding(each.path, each.message, reason="Refused")
 
 
 def _of_users(pod: JSONObject, context: Context) -> Iterator[Problem]:
@@ -119,9 +106,8 @@ def _of_users(pod: JSONObject, context: Context) -> Iterator[Problem]:
         claim = claim_or_template(pod, entry, context)
         if claim is None:
             continue
-        drivers = {
-            driver: None for each in context.requests(claim) for driver in sorted(drivers_of_request(each, context))
-        }
+        wanted = (sorted(drivers_of_request(each, context)) for each in context.requests(claim))
+        drivers = dict.fromkeys(chain.from_iterable(wanted))
         for profile in filter(None, map(context.profile, drivers)):
             if profile.is_example or not any(each.is_about_users for each in profile.rules):
                 continue
@@ -134,10 +120,14 @@ def _of_users(pod: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _subject(claim: JSONObject, profile: Profile, context: Context) -> Subject:
-    """Return a claim, or the one that a template makes, as the rules of a profile see it."""
+    """Return a claim, the one that a template makes, or a class, as the rules of a profile see it."""
     from webhook.drivers.rules import Part, Subject
 
-    path = devices_path(claim)
+    path, is_class = devices_path(claim), claim["kind"] == "DeviceClass"
+    whence = "FromClass" if is_class else "FromClaim"
+    configs = _configs(profile, items(claim, *path, "config"), (*path, "config"), whence, context)
+    if is_class:
+        return Subject(Part({}, ()), configs=configs, classes={name_of(claim): claim})
     requests: list[Part] = []
     classes: dict[str, JSONObject] = {}
     of_classes: list[JSONObject] = []
@@ -153,7 +143,6 @@ def _subject(claim: JSONObject, profile: Profile, context: Context) -> Subject:
             classes[name_of(device_class)] = device_class
             stated = _configs(profile, items(device_class, "spec", "config"), (), "FromClass", context)
             of_classes += ({**each.value, "requests": [request.name]} for each in stated)
-    configs = _configs(profile, items(claim, *path, "config"), (*path, "config"), "FromClaim", context)
     return Subject(Part({"spec": mapping(claim, *path[:-1])}, path[:-2]), requests, configs, of_classes, classes)
 
 

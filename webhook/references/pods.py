@@ -8,7 +8,7 @@ from typing import Final
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
 from webhook.api.templates import source
 from webhook.hints.names import in_place, instead, listed
-from webhook.inventory import controller_of, devices_path
+from webhook.inventory import CLAIMS, controller_of, devices_path
 from webhook.inventory.claims import containers_of, reserved_for
 from webhook.inventory.podgroups import group_of
 from webhook.inventory.resources import (
@@ -46,7 +46,7 @@ def claim_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     use one of another namespace. To give every pod its own claim, name a ResourceClaimTemplate in
     resourceClaimTemplateName instead.
     """
-    yield from _missing(pod, context, "ResourceClaim", "resourceClaimName", "ResourceClaimTemplate")
+    yield from _missing(pod, context, "ResourceClaim")
 
 
 @rule("Pod", "PodGroup", needs=("ResourceClaimTemplate", *_AROUND), of_field=True)
@@ -56,11 +56,12 @@ def template_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     No claim is created for the pod then, and the scheduler does not try it; only an event of the pod,
     FailedResourceClaimCreation, explains it. Templates are namespaced: a pod cannot use one of another namespace.
     """
-    yield from _missing(pod, context, "ResourceClaimTemplate", "resourceClaimTemplateName", "ResourceClaim")
+    yield from _missing(pod, context, "ResourceClaimTemplate")
 
 
-def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: str) -> Iterator[Problem]:
-    namespace, inventory = namespace_of(pod), context.inventory
+def _missing(pod: JSONObject, context: Context, kind: str) -> Iterator[Problem]:
+    namespace, inventory, field = namespace_of(pod), context.inventory, NAMED_BY[kind]
+    other = next(each for each in CLAIMS if each != kind)
     who = "its pods stay" if pod.get("kind") == "PodGroup" else "the pod stays"
     for here, entry in placed(pod, "spec", "resourceClaims"):
         name = source(entry, field)

@@ -38,7 +38,6 @@ class Selector(NamedTuple):
     """
 
     path: Steps
-    expression: str
     parts: Parts
     request: ClaimRequest
     place: int
@@ -72,10 +71,8 @@ def _selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
     """Yield selectors, no more than the API server accepts: each is looked at together with all others."""
     for request in context.requests(obj):
         for index, each in enumerate(request.own[:SELECTORS_MAX_ITEMS]):
-            expression = text(each, "cel", "expression")
-            if parts := parts_of(expression, context.release, context.gates):
-                path = (*request.path, "selectors", index, "cel", "expression")
-                yield Selector(path, expression, parts, request, index)
+            if parts := parts_of(text(each, "cel", "expression"), context.release, context.gates):
+                yield Selector((*request.path, "selectors", index, "cel", "expression"), parts, request, index)
 
 
 SelectorCheck = Callable[[Selector, Context], Iterator[Problem]]

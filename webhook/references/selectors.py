@@ -148,7 +148,7 @@ def attribute_not_of_driver(selector: Selector, context: Context) -> Iterator[Pr
         meant = certain(read.name, STANDARD_ATTRIBUTES) if read.domain == STANDARD_DOMAIN and not known else ""
         if meant not in {"", read.name} and read.holder == "attributes":
             message = f'Kubernetes defines no attribute "{read.domain}/{read.name}"'
-            hint = in_expression(selector.expression, read.name, [meant], "")
+            hint = in_expression(selector.parts.text, read.name, [meant], "")
             yield finding((), message, hint, "Misspelt", read.offset)
 
 
@@ -195,7 +195,7 @@ def kind_not_of_driver(selector: Selector, context: Context) -> Iterator[Problem
         kinds = known.profile.devices
         if each.value not in kinds:
             message = f'devices of driver "{known.profile.driver}" have no {read.name} "{each.value}"'
-            hint = in_expression(selector.expression, each.value, sorted(kinds), "kinds")
+            hint = in_expression(selector.parts.text, each.value, sorted(kinds), "kinds")
             yield finding((), message, hint, "NeverHolds", read.offset)
         elif around.kind not in {"", each.value}:
             of_class = selector.request.class_name
@@ -219,7 +219,7 @@ def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, st
     names = {each for devices in known.devices for each in devices.names(read.holder)}
     if advice := _elsewhere(names, profile.driver, read, selector):
         return message, advice
-    return message, in_expression(selector.expression, name, sorted(names), "it has") if names else Advice()
+    return message, in_expression(selector.parts.text, name, sorted(names), "it has") if names else Advice()
 
 
 def _elsewhere(names: set[str], driver: str, read: Read, selector: Selector) -> Advice | None:
@@ -228,23 +228,23 @@ def _elsewhere(names: set[str], driver: str, read: Read, selector: Selector) -> 
     if places := sorted(each for each in names if each.endswith(f"/{read.name}")):
         elsewhere = places[0].removesuffix(f"/{read.name}")
         written = f'device.{read.holder}["{elsewhere}"].{read.name}'
-        return Advice(Meant(f"did you mean {written}?"), _in_domain(selector.expression, domain, elsewhere))
+        return Advice(Meant(f"did you mean {written}?"), _in_domain(selector, domain, elsewhere))
     if domain in names and read.name in WRITTEN_TYPES:
         written = f'device.{read.holder}["{driver}"].{domain}'
         with_value = rf"""device\.{read.holder}\[(["']){re.escape(domain)}\1\]\.{read.name}\b"""
-        return Advice(Meant(f"did you mean {written}?"), _corrected(selector.expression, with_value, written))
+        return Advice(Meant(f"did you mean {written}?"), _corrected(selector, with_value, written))
     if domain != driver and not any(each.startswith(f"{domain}/") for each in names):
-        corrected = _in_domain(selector.expression, domain, driver) if read.name in names else None
+        corrected = _in_domain(selector, domain, driver) if read.name in names else None
         return Advice(f'its attributes are in domain "{driver}"', corrected)
     return None
 
 
-def _in_domain(expression: str, domain: str, driver: str) -> Fix:
-    return _corrected(expression, rf"""(["']){re.escape(domain)}\1""", f'"{driver}"')
+def _in_domain(selector: Selector, domain: str, driver: str) -> Fix:
+    return _corrected(selector, rf"""(["']){re.escape(domain)}\1""", f'"{driver}"')
 
 
-def _corrected(expression: str, pattern: str, by: str) -> Fix:
-    return Fix("replace", re.sub(pattern, lambda _: by, expression), safe=False)
+def _corrected(selector: Selector, pattern: str, by: str) -> Fix:
+    return Fix("replace", re.sub(pattern, lambda _: by, selector.parts.text), safe=False)
 
 
 def _literal(wanted: str, value: Any) -> str:
@@ -623,7 +623,7 @@ def misspelt_domain(selector: Selector, context: Context) -> Iterator[Problem]:
             if (is_of_vendor or context.knows_driver(read.domain)) and not context.knows_driver(near):
                 continue  # or the class is misspelt
             message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
-            advice = in_expression(selector.expression, read.domain, [near], "")
+            advice = in_expression(selector.parts.text, read.domain, [near], "")
             yield finding((), message, advice, "Misspelt", read.domain_offset)
 
 
@@ -644,7 +644,7 @@ def attribute_optional(selector: Selector, context: Context) -> Iterator[Problem
             optional.setdefault(read[:3], (read, known.profile.driver))
     if not optional:
         return
-    advice = ask_first(guarded(selector.expression, optional, context.release, context.gates))
+    advice = ask_first(guarded(selector.parts.text, optional, context.release, context.gates))
     for read, driver in optional.values():
         message = f'not every device of driver "{driver}" has "{read.name}": '
         message += "the error on a device without it ends scheduling for all nodes"

@@ -70,19 +70,13 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> JSONObject:
     Args:
         obj: The object: a pod, a workload, a claim or a node.
     """
-    kind = text(obj, "kind")
-    if kind == "Node":
-        found = [*drivers.of_node(scene, obj), *started.unregistered(scene, obj), *claims.kept(scene, name_of(obj))]
-        found = found or [Cause(drivers.summary(scene, obj), [obj], is_well=True)]
-        return _answer(scene, subject, "node", found, [obj, *(each.workload for each in drivers.running(scene))])
-    if kind == "ResourceClaim":
-        return _of_claim(scene, obj, subject)
-    if kind == "Pod":
-        return _of_pod(scene, obj, subject)
-    found, pod = of_workload(scene, obj)
-    if pod is None:
-        return _answer(scene, subject, found[0].stage or "no-pod", found, [obj, *scene.owned(obj)])
-    return _of_pod(scene, pod, subject, asked=obj)
+    if (kind := text(obj, "kind")) == "Node":
+        told = _of_node(scene, obj)
+    elif kind == "ResourceClaim":
+        told = _of_claim(scene, obj)
+    else:
+        told = _of_pod(scene, obj) if kind == "Pod" else _of_workload(scene, obj)
+    return _answer(scene, subject, *told)
 
 
 def gone(scene: Scene, name: str, namespace: str, subject: str) -> JSONObject | None:
@@ -96,7 +90,7 @@ def gone(scene: Scene, name: str, namespace: str, subject: str) -> JSONObject | 
     about = Ref("Pod", name, namespace), scene.mentioned(first.words, namespace)
     said = f"the pod is gone; the last that is known of it: {first.reason}: {first.words}"
     found = Cause(said, about, words=f"{first.reason}: {first.words}")
-    answer = _answer(scene, subject, started.ENDED, [found])
+    answer = _answer(scene, subject, started.ENDED, [found], [])
     answer["evidence"] += map(_event, _alike(events))
     return answer
 
@@ -155,11 +149,28 @@ def _wants_devices(scene: Scene, pod: JSONObject, plugins: Container[str]) -> bo
     return bool(items(pod, "spec", "resourceClaims")) or any(provides(each) or each not in plugins for each in named)
 
 
-def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | None = None) -> JSONObject:
+_Told = tuple[str, list[Cause], list[JSONObject]]
+"""The stage of what is asked about, the causes of that, and the objects whose states and events are the evidence."""
+
+
+def _of_node(scene: Scene, node: JSONObject) -> _Told:
+    found = [*drivers.of_node(scene, node), *started.unregistered(scene, node), *claims.kept(scene, name_of(node))]
+    found = found or [Cause(drivers.summary(scene, node), [node], is_well=True)]
+    return "node", found, [node, *(each.workload for each in drivers.running(scene))]
+
+
+def _of_workload(scene: Scene, workload: JSONObject) -> _Told:
+    found, pod = of_workload(scene, workload)
+    if pod is None:
+        return found[0].stage or "no-pod", found, [workload, *scene.owned(workload)]
+    return _of_pod(scene, pod, workload)
+
+
+def _of_pod(scene: Scene, pod: JSONObject, asked: JSONObject | None = None) -> _Told:
     """Say why a pod is as it is; for the workload or claim that is asked about."""
     stage = started.stage_of(pod)
     if absent := scene.uncollected(pod):
-        return _answer(scene, subject, stage, [_not_collected(pod, absent)], [pod])
+        return stage, [_not_collected(pod, absent)], [pod]
     used = started.uses(scene, pod)  # before the simulation allocates them
     if text(pod, "spec", "nodeName") or stage == started.ENDED:
         found = started.explain(scene, pod)
@@ -173,22 +184,26 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         is_reserved = any(allocation_of(each.claim) and each.consumer.has(each.claim) for each in used)
         stage = found[0].stage or (started.NOT_STARTED if is_reserved else "pending")
         found += [*pending.scaling(scene, pod), *started.without_devices(scene, pod, "will run")]
-    made = [each.claim for each in used if not name_of(each.claim).endswith(MADE)]
-    around = [*([asked] if asked else []), pod, *scene.owners(pod), *made]
-    return _answer(scene, subject, stage, found, around, pod=pod if asked else None)
+    around = [pod, *scene.owners(pod), *(each.claim for each in used if not name_of(each.claim).endswith(MADE))]
+    if asked is None:
+        return stage, found, around
+    first, *others = found
+    said = first.text if first.names_pod else f"pod {name_of(pod)}: {first.text}"
+    named = first._replace(text=said, about=[first.about, pod])
+    return stage, [named, *(each for each in others if each.text != first.text)], [asked, *around]
 
 
-def _of_claim(scene: Scene, claim: JSONObject, subject: str) -> JSONObject:
+def _of_claim(scene: Scene, claim: JSONObject) -> _Told:
     stage = "pending"
     if at(claim, "metadata", "deletionTimestamp"):
         found = claims.being_deleted(scene, claim)
     elif users := claims.users_of(scene, claim):
-        return _of_pod(scene, min(users, key=lambda pod: bool(text(pod, "spec", "nodeName"))), subject, asked=claim)
+        return _of_pod(scene, min(users, key=lambda pod: bool(text(pod, "spec", "nodeName"))), claim)
     elif absent := scene.uncollected(claim):
         stage, found = started.NOT_STARTED, _not_collected(claim, absent)
     else:
         found = claims.unused(scene, claim)
-    return _answer(scene, subject, stage, [found], [claim])
+    return stage, [found], [claim]
 
 
 def _not_collected(obj: JSONObject, kind: str) -> Cause:
@@ -199,26 +214,10 @@ def _not_collected(obj: JSONObject, kind: str) -> Cause:
     return Cause(f"cannot be explained: {said}", [obj], (help_,))
 
 
-def _answer(
-    scene: Scene,
-    subject: str,
-    stage: str,
-    found: Sequence[Cause],
-    around: Sequence[JSONObject] = (),
-    *,
-    pod: JSONObject | None = None,
-) -> JSONObject:
-    """Return the answer, whose first line names a pod if stated.
-
-    Args:
-        around: The objects whose states, and then their events in time, are the evidence.
-    """
+def _answer(scene: Scene, subject: str, stage: str, found: list[Cause], around: list[JSONObject]) -> JSONObject:
     several = {id(each): each for each in around}.values()
     states = ({**ref_of(each).as_json(), "state": printable(_state(each))} for each in several)
     found = [first for first, *_ in by_key((each.text, each) for each in found).values()]
-    if pod is not None:
-        said = found[0].text if found[0].names_pod else f"pod {name_of(pod)}: {found[0].text}"
-        found[0] = found[0]._replace(text=said, about=[found[0].about, pod])
     about = dict.fromkeys(refs_of([each.about for each in found]))
     # No name commands a terminal from these lines, and none is too long.
     lines = [printable(" ".join(f"{subject}: {each.text}".split())) for each in found]
@@ -329,8 +328,8 @@ def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
     described = (f"{each} --namespace {namespace}" for each in ("workloads.kueue.x-k8s.io", f"localqueue {queue}"))
     helps = () if why else tuple(scene.inventory.kubectl(f"describe {each}") for each in described)
     state = "is suspended (spec.suspend)" if is_stopped else "has no pod"
-    text_ = f"{state}: Kueue has not admitted it, in queue {queue}{why and f': {why}'}"
-    return Cause(text_, [workload, known, Ref("LocalQueue", queue, namespace)], helps, words=said)
+    what = f"{state}: Kueue has not admitted it, in queue {queue}{why and f': {why}'}"
+    return Cause(what, [workload, known, Ref("LocalQueue", queue, namespace)], helps, words=said)
 
 
 def _sample(workload: JSONObject) -> JSONObject | None:

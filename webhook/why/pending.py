@@ -96,33 +96,22 @@ class _Asked(NamedTuple):
 
 
 class Lacks:
-    """Says what devices lack.
+    """Says what devices lack for a pod.
 
     Args:
         groups: How nodes refuse the pod for its devices, as the simulation explains it.
-        own: The pods that the pod is scheduled together with.
         where: The names of these nodes, if it is about no others.
     """
 
-    def __init__(
-        self,
-        scene: Scene,
-        pod: JSONObject,
-        needs: Needs,
-        groups: Sequence[NodeGroup],
-        own: frozenset[str],
-        *,
-        where: Sequence[str] = (),
-    ) -> None:
-        self._scene, self._pod, self._needs, self._groups = scene, pod, needs, groups
-        self._owner = scene.owner(pod)
+    def __init__(self, of: _Pending, needs: Needs, groups: Sequence[NodeGroup], where: Sequence[str]) -> None:
+        self._scene, self._pod, self._sources, self._needs, self._groups = of.scene, of.pod, of.sources, needs, groups
+        scene, self._owner = of.scene, of.scene.owner(of.pod)
         if text(self._owner, "kind") == "DaemonSet":
-            where = [home_of(pod)]
+            where = [home_of(of.pod)]
         catalog, count = scene.cluster.allocator.catalog, sum(len(each.nodes) for each in groups)
         self._is_whole = count == len(scene.cluster.nodes) and all(each.node_name for each in catalog.slices)
         self._who = f"{shortened(where)} {rejections.LACK[len(where) == 1]}" if where else "no node has"
-        self._sources = scene.claim_sources(pod)
-        found = by_key((key_of(one), (group, _of_others(one, own))) for group in groups for one in group.requests)
+        found = by_key((key_of(one), (group, _of_others(one, of.own))) for group in groups for one in group.requests)
         self._asked = {key: self._as_asked(key, several) for key, several in found.items()}
         self._whole = by_key((rejections.whole(key), key) for key in found)
         """The alternatives of each request; the request itself if it has none."""
@@ -281,11 +270,11 @@ class Lacks:
         devices, constraint = self._contested(full[0]), next(attributes, None)
         if constraint and not devices:
             written, which, attribute = constraint
-            requests = " and ".join(key[1] for key in self._whole)
+            asked = " and ".join(key[1] for key in self._whole)
             said = f"{written.kind} {written.name} wants devices with {which} {attribute} (a constraint)"
             none = f"no node has such devices together: {details}"
             about = [written, about, Ref("Attribute", attribute)]
-            return Cause(f"{said} for its requests {requests}, and {none}", about)
+            return Cause(f"{said} for its requests {asked}, and {none}", about)
         entries = ((text(entry, "name"), self._sources.get(name)) for entry, name in sources_of(self._pod))
         whose = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in entries if ref) or "the pod"
         need = f"need the same device {devices[0]}: they " if len(devices) == 1 else ""
@@ -441,7 +430,7 @@ class _Pending:
     """
 
     def __init__(self, scene: Scene, pod: JSONObject, own: frozenset[str] = frozenset()) -> None:
-        self.scene, self.pod, self._own = scene, pod, own
+        self.scene, self.pod, self.own = scene, pod, own
         self.sources = scene.claim_sources(pod)
         named = (scene.inventory.find("ResourceClaim", each, namespace_of(pod)) for each in claims_named(pod))
         self._allocated = {name_of(each) for each in named if each is not None and allocation_of(each)}
@@ -609,7 +598,7 @@ class _Pending:
             closest = [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
             is_pinned = any(each.unavailable for each in by_devices.values())
             there = [self.scene.cluster.names[each] for each in alone] if is_pinned else []
-            found = list(Lacks(self.scene, self.pod, needs, groups, self._own, where=there).causes())
+            found = list(Lacks(self, needs, groups, there).causes())
             if is_pinned:
                 found[:1] = [self._pinned(needs, shortened(there), each) for each in found[:1]]
             kept = sorted_as("node", self._kept_from(closest, round_, has_devices=False))
@@ -621,8 +610,7 @@ class _Pending:
         refusing = {node: each for node, each in verdicts.by_node.items() if each.by_devices}
         where = [self.scene.cluster.names[each] for each in refusing]
         groups = rejections.Explainer(self.scene.cluster).groups(refusing, round_)
-        lacks = Lacks(self.scene, self.pod, round_.needs, groups, self._own, where=where)
-        yield from (each for each in lacks.causes() if each.sort in _UNUSABLE)
+        yield from (each for each in Lacks(self, round_.needs, groups, where).causes() if each.sort in _UNUSABLE)
 
     def _unprovided(self, needs: Needs) -> Iterator[Cause]:
         """Say which extended resources neither a node nor a class provides."""

@@ -127,7 +127,9 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
     target, down, home = _disruption(pod), _node_down(scene, pod), text(pod, "spec", "nodeName")
     helps = down.helps if down else ()
     if down and scene.inventory.find("Node", home):
-        helps = (_NOT_BACK.format(home),)
+        taint = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+        then = "its pods are removed then, and their claims released"
+        helps = (f"if {home} does not come back, delete it, or taint it with {taint}: {then}",)
     if target is not None:
         found = _disrupted(scene, pod, target)
         held = list(dict.fromkeys(full_name_of(each.claim) for each in results(scene, pod)))
@@ -148,10 +150,6 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
     return Cause(f"{said}; it has {seconds} s to end", [pod])
 
 
-_NOT_BACK: Final = (
-    "if {0} does not come back, delete it, or taint it with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute: "
-    "its pods are removed then, and their claims released"
-)
 _ORPHANED: Final = "kube-controller-manager deletes pods without a node, and releases their claims; if not, see its log"
 _OVERDUE: Final = 120
 """The seconds for which a pod may outlast its grace period."""
