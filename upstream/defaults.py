@@ -145,6 +145,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "storage.k8s.io/v1.CSIDriverSpec": {
         "attachRequired": True,
         "podInfoOnMount": False,
+        "volumeLifecycleModes": ["Persistent"],
         "storageCapacity": False,
         "requiresRepublish": False,
         "fsGroupPolicy": "ReadWriteOnceWithFSType",

@@ -80,7 +80,8 @@ def _corrected(
             written[place] = misfit.path
         elif opaque_part(struct, misfit.path) is None:
             doubtful.add(Path(misfit.path[:-1]))
-    found, problems = _walked(struct, obj, old)
+    decoder = struct if old is None else struct.decoding  # an update is validated once it is prepared
+    found, problems = examined(decoder, obj)
     doubtful |= {Path(misfit.path[:-1]) for misfit in found if misfit.rule == UNKNOWN_FIELD}
     parts = {part for misfit in found if (part := _left_out(struct, misfit))}
     for part in parts:  # an update leaves it as it was
@@ -91,7 +92,7 @@ def _corrected(
         else:
             around.pop(name, None)
     if parts:
-        found, problems = _walked(struct, obj, old)
+        found, problems = examined(decoder, obj)
     return obj, found, problems, written, doubtful
 
 
@@ -114,10 +115,6 @@ def _nested(struct: CompiledStruct, path: Path, obj: object, around: dict[str, A
         return None
     inner[name] = value
     return Path((*path[:-1], within, name))
-
-
-def _walked(struct: CompiledStruct, obj: dict[str, Any], old: Any) -> tuple[Sequence[Misfit], Sequence[Problem]]:
-    return examined(struct if old is None else struct.decoding, obj)
 
 
 def _quantity(misfit: Misfit, value: Any) -> str:

@@ -11,7 +11,6 @@ from webhook.records import NamedTuple
 
 MAX_ISSUES: Final = 100
 _MAX_SNIPPET: Final = 16384
-_CUT: Final = " […]"
 NOWHERE: Final = -1
 _FIRST_WIDE: Final = "\x80"
 UNLIMITED: Final = 2**63
@@ -80,7 +79,7 @@ class CompileError(CelError):
         if hidden:
             shown.append(f"{hidden} more errors were truncated")
         report = "\n".join(shown)
-        super().__init__(report if len(report) <= most else report[:most] + _CUT)
+        super().__init__(report if len(report) <= most else report[:most] + " […]")
 
 
 class ProgramError(CelError):

@@ -83,8 +83,7 @@ def of_scan(arguments: Sequence[Value], _: Value) -> int:
 
 
 def _scan(value: Value) -> int:
-    cls = type(value)
-    if cls is list:
+    if (cls := type(value)) is list:
         work(1 + len(value) // _SCANNED)
         return sum(map(_scan, value))
     if cls is str:

@@ -15,7 +15,7 @@ import msgspec
 from webhook.cluster.api import Api, ObjectRef
 from webhook.cluster.errors import ClusterError, Conflict, Forbidden, NotFound
 from webhook.cluster.live import MAX_OBJECTS, MAX_RESPONSE, ListMetadata, chunks
-from webhook.objects import JSONObject, text
+from webhook.objects import JSONObject, name_of, text
 from webhook.report.openreports import MANAGED_BY, NAME
 from webhook.report.text import counted
 
@@ -85,7 +85,9 @@ class ReportWriter:
             return "no reports: not served"
         self._is_served = True
         known, faults, refused, written = self._known, list[str](), list[str](), 0
-        wanted = {_path(each): each for each in reports}
+        wanted = {
+            _path_of(_KINDS[each["kind"]], text(each, "metadata", "namespace"), name_of(each)): each for each in reports
+        }
         self._known = {path: each for path, each in known.items() if path in wanted}
         obsolete = [path for path in stored if path not in wanted]
         for path, report in wanted.items():
@@ -130,11 +132,6 @@ class ReportWriter:
             count += len(chunk.items)
             if count > MAX_OBJECTS:
                 raise ClusterError(f"more than {MAX_OBJECTS:,} {resource}")
-
-
-def _path(report: JSONObject) -> str:
-    metadata = report["metadata"]
-    return _path_of(_KINDS[report["kind"]], metadata.get("namespace", ""), metadata["name"])
 
 
 def _path_of(resource: str, namespace: str, name: str) -> str:

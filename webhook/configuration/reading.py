@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -41,10 +41,6 @@ class Setting(NamedTuple):
     texts: Callable[[Any], Any] = lambda value: value
     adds: bool = False
     merges: bool = False
-
-
-def _places_of_pods(stated: Mapping[str, Sequence[str]]) -> list[str]:
-    return [f"{kind}={path}" for kind, paths in stated.items() for path in paths]
 
 
 _PATTERN: Final = text(example="examples/**")
@@ -90,7 +86,7 @@ KEYS: Final = {
         map_of(_OF_PODS),
         "The places of pod templates in other projects' workloads, by group and kind",
         options.POD_TEMPLATES,
-        _places_of_pods,
+        lambda stated: [f"{kind}={path}" for kind, paths in stated.items() for path in paths],
     ),
     "driverProfiles": Setting(
         list_of(text(example="drivers/gpu.example.com.yaml")),

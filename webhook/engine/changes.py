@@ -12,7 +12,6 @@ from webhook.problem import Path, Problem, Steps, value_at
 from webhook.schema import UPDATE, compile_struct
 from webhook.spelling import some_of
 
-_MOST: Final = 5
 _LONGEST: Final = 80
 _BEFORE: Final = 20
 """The number of characters shown before the first difference of a long text."""
@@ -34,7 +33,7 @@ def changed(problem: Problem, old: Any, new: Any, kubernetes: str | None) -> str
         place = Path((*problem.path, *path))
         one, other = _cut(_shown(value_at(old, place, _ABSENT), was), _shown(value_at(new, place, _ABSENT), now))
         texts.append(f"{place}: {one} → {other}")
-    return f"changed: {', '.join(some_of(texts, _MOST, 'and {} more'))}" if texts else ""
+    return f"changed: {', '.join(some_of(texts, 5, 'and {} more'))}" if texts else ""
 
 
 def _differences(old: Any, new: Any, path: Steps) -> Iterator[tuple[Steps, Any, Any]]:

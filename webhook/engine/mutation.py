@@ -62,8 +62,7 @@ class Evaluator(NamedTuple):
 
     def validate(self, request: Mapping[str, Any]) -> Verdict:
         """Evaluate the validating policies for the request of an AdmissionReview."""
-        review = request_of_review(request)
-        return validate(review, self.policies, self.authorizer or DENY_ALL)
+        return validate(request_of_review(request), self.policies, self.authorizer or DENY_ALL)
 
     def mutate(self, request: Mapping[str, Any], rewrite: Rewriting) -> tuple[Mutation, list[JSONObject]]:
         """Evaluate the mutating policies; return the changed object, and the JSON Patch that leads to it."""

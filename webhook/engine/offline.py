@@ -241,8 +241,7 @@ def made_invalid(changed: Request | None, sent: Request, kinds: Kinds) -> Iterat
     def refusals(request: Request) -> list[Problem]:
         obj, old, subresource = request.object or {}, request.old_object, request.subresource
         if custom := kinds.custom(kind_in(obj)):
-            completed = custom.completed(obj, kinds.release)
-            problems = custom.refusals(completed, old, kinds.release, subresource)
+            problems = custom.refusals(custom.completed(obj, kinds.release), old, kinds.release, subresource)
         else:
             problems = judge(obj, old, kubernetes=f"1.{kinds.release}", subresource=subresource)
         return [problem for problem in problems if problem.level == ERROR]

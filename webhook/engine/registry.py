@@ -45,8 +45,7 @@ def before_mutation(request: Request, kinds: Kinds) -> Request:
         old = _with_status(_stored(old, request, kinds), old.get(STATUS) or _first_status(old))
     if obj and metadata_of(obj):
         if request.operation == UPDATE and old:
-            stated = {name: obj[name] for name in ("spec", STATUS) if obj.get(name)}
-            obj = _kept(obj, old, request, kinds) | stated
+            obj = _kept(obj, old, request, kinds) | {name: obj[name] for name in ("spec", STATUS) if obj.get(name)}
         elif request.operation == CREATE:
             obj = obj | {"metadata": {**metadata_of(obj), "managedFields": _managers(obj, _now())}}
         obj = _with_status(obj, obj.get(STATUS) or {})

@@ -284,12 +284,9 @@ Read = Callable[[str, Path], list[Given]]
 
 def _context(fields: Mapping[str, Any], where: Path, read: Read) -> list[Given]:
     """Return the objects of a context."""
-    found: list[Given] = []
-    for index, each in enumerate(fields.get("context", ())):
-        path = where / "context" / index
-        given = read(each, path) if isinstance(each, str) else [Given(each)]
-        found += (one._replace(place=path) for one in given)
-    return found
+    stated = ((each, where / "context" / index) for index, each in enumerate(fields.get("context", ())))
+    given = ((path, read(each, path) if isinstance(each, str) else [Given(each)]) for each, path in stated)
+    return [one._replace(place=path) for path, some in given for one in some]
 
 
 def _template(stated: JSONObject | str, where: Path, read: Read) -> JSONObject:
@@ -302,7 +299,6 @@ def _template(stated: JSONObject | str, where: Path, read: Read) -> JSONObject:
     return found[0].object
 
 
-_SHOWN: Final = 5
 _NOT_ASKED: Final = "does not match the request, or has no binding that does"
 
 
@@ -320,7 +316,7 @@ def _why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> 
     if message is not None and not expected:
         expected = [each for each in every if each[1].message_expression]
     reasons = [_reason(policy, validation, verdict, policies) for policy, validation in expected or every]
-    return "; ".join(dict.fromkeys(some_of(reasons, _SHOWN, "and {} more")))
+    return "; ".join(dict.fromkeys(some_of(reasons, 5, "and {} more")))
 
 
 def _reason(policy: Policy, validation: CompiledValidation, verdict: Verdict, policies: PolicySet) -> str:

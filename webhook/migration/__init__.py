@@ -63,8 +63,7 @@ def migrate(documents: Iterable[Document], wanted: MigrationTarget) -> Iterator[
             older += (found(problem, document) for problem in result.older)
             lost += (found(problem, document) for problem in result.lost)
             objects.append(result.object)
-        after = with_objects(together, objects, _with_version)
-        yield Migrated(name, together[0].file.text, after, older, lost)
+        yield Migrated(name, together[0].file.text, with_objects(together, objects, _with_version), older, lost)
 
 
 def _with_version(whole: Any, items: Sequence[Any]) -> None:
@@ -202,8 +201,7 @@ def converted(obj: Any, wanted: MigrationTarget, parameters: Parameters) -> Conv
 def _converted(obj: JSONObject, newer: JSONObject, wanted: MigrationTarget) -> Converted:
     """Convert an object, whose form in v1 may differ from v1alpha2."""
     own, kind = obj["apiVersion"], obj["kind"]
-    version = wanted.api_version(newer["kind"])
-    if version == own:
+    if (version := wanted.api_version(newer["kind"])) == own:
         return Converted(obj, [], _left(obj, obj))
     try:
         changed = convert(newer, version)

@@ -84,7 +84,6 @@ def _selector(selector: str, driver: str) -> str:
 NO_COUNTERPART: Final = "no-counterpart"
 """The rule for fields that newer versions cannot express."""
 
-_PAGE: Final = "see docs/migrate.md"
 _ON_DEMAND: Final = "WaitForFirstConsumer"
 REQUEST: Final = "request"
 """The name of the only request of a converted claim."""
@@ -101,7 +100,7 @@ _NOT_WRITTEN: Final = {
 
 def lost(path: Path, message: str, hint: str) -> Problem:
     """Report a field that newer versions cannot express."""
-    return Problem(ERROR, NO_COUNTERPART, "FieldValueNotSupported", path, message, f"{hint}; {_PAGE}")
+    return Problem(ERROR, NO_COUNTERPART, "FieldValueNotSupported", path, message, f"{hint}; see docs/migrate.md")
 
 
 def from_classic(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, list[Problem]]:
@@ -147,13 +146,11 @@ _PARAMETERS: Final = {
 
 
 def _class(obj: JSONObject, _: Parameters) -> tuple[JSONObject, list[Problem]]:
-    driver = obj.get("driverName")
-    if not isinstance(driver, str):
+    if not isinstance(driver := obj.get("driverName"), str):
         message = "a ResourceClass without driverName cannot be converted"
         return obj, [lost(Path(("kind",)), message, "write a DeviceClass with spec.selectors")]
     expression = f"device.driver == {json.dumps(driver, ensure_ascii=False)}"
-    gone = {"driverName", "structuredParameters"}
-    changed = {name: value for name, value in obj.items() if name not in gone}
+    changed = {name: value for name, value in obj.items() if name not in {"driverName", "structuredParameters"}}
     changed |= {"kind": "DeviceClass", "spec": {"selectors": [{"cel": {"expression": expression}}]}}
     problems = []
     if obj.get("parametersRef") is not None:
@@ -169,8 +166,7 @@ def _class(obj: JSONObject, _: Parameters) -> tuple[JSONObject, list[Problem]]:
 def _claim(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, list[Problem]]:
     """Convert a claim or a template, whose spec holds that of its claims."""
     path = _SPECS[obj["kind"]]
-    around = at(obj, *path[:-1])
-    if not isinstance(around, dict):
+    if not isinstance(around := at(obj, *path[:-1]), dict):
         return obj, []
     spec, problems = _claim_spec(around.get("spec"), Path(path), parameters.devices(obj))
     if around is obj and obj.get("status"):
@@ -236,8 +232,7 @@ class Parameters:
         for obj in objects:
             if not isinstance(obj, dict) or obj.get("apiVersion") != CLASSIC:
                 continue
-            kind = text(obj, "kind")
-            if kind == _KIND:
+            if (kind := text(obj, "kind")) == _KIND:
                 for each in _names(obj):
                     self._known.setdefault(each, obj)
             elif kind in _SPECS and (reference := _referred(obj)):

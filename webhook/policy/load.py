@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
+from webhook.grouping import by_key
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
 from webhook.policy.change.plugins import READ
 from webhook.policy.evaluation.policyset import NAMESPACE, Hook, PolicyFinding, PolicySet, stored_in, undecodable
@@ -90,8 +91,7 @@ class _Read:
         is_binding, name = obj["kind"].endswith("Binding"), name_of(obj)
         read = binding_of(each) if is_binding else policy_of(each, release, self._strongest(name))
         known: dict[Name, Any] = self._bindings if is_binding else self._policies
-        taken = known.setdefault((read.kind, name), read)
-        if taken is not read:
+        if known.setdefault((read.kind, name), read) is not read:
             message = f"there is another {obj['kind']} with the name {quoted(name)}; this one is not used"
             self._findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
 
@@ -105,8 +105,8 @@ class _Read:
         return PolicySet(
             release=self._release,
             kinds=kinds,
-            validating=tuple(self._hooks(VALIDATING)),
-            mutating=tuple(self._hooks(MUTATING)),
+            validating=self._hooks(VALIDATING),
+            mutating=self._hooks(MUTATING),
             policies=tuple(self._policies.values()),
             findings=tuple(self._findings),
             objects={
@@ -127,11 +127,10 @@ class _Read:
                 for problem in problems:
                     yield PolicyFinding(each, problem if kind in params else problem._replace(level=level))
 
-    def _hooks(self, kind: str) -> Iterator[Hook]:
-        for policy in self._policies.values():
-            bound = [each for each in self._bindings.values() if (each.kind, each.policy) == (kind, policy.name)]
-            if policy.kind == kind and bound:
-                yield Hook(policy, tuple(bound))
+    def _hooks(self, kind: str) -> tuple[Hook, ...]:
+        bound = by_key(((each.kind, each.policy), each) for each in self._bindings.values())
+        bindings = ((policy, bound.get(key, ())) for key, policy in self._policies.items() if policy.kind == kind)
+        return tuple(Hook(policy, tuple(some)) for policy, some in bindings if some)
 
 
 def _unbound(

@@ -89,8 +89,6 @@ from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS, Target
 
 FieldFindings = tuple[str, Sequence[SchemaFinding]]
 
-Spelled = tuple[tuple[str, ...], "CompiledStruct | None"]
-
 Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
 
 ROOT = "/"
@@ -368,7 +366,7 @@ class CompiledStruct:
             spelled += steps
         return Path(spelled)
 
-    def spelling(self, name: str) -> Spelled:
+    def spelling(self, name: str) -> tuple[tuple[str, ...], CompiledStruct | None]:
         """Return the API server's spelling of a field of this struct, and the struct that the field holds."""
         field = self.fields.get(name)
         return (self._steps(name), field.struct) if field else ((name,), None)
@@ -751,8 +749,7 @@ def _places(problem: Problem, struct: CompiledStruct | None) -> Iterator[tuple[P
             continue
         yield place, struct
         place = [*place, (_position(struct, step), "")]
-        field = struct.fields.get(step) if struct else None
-        struct = field.struct if field else None
+        struct = member(struct, step)[0] if struct else None
     yield place, struct
 
 

@@ -233,8 +233,7 @@ class CustomVersion:
     def stored(self, obj: JSONObject, release: Release) -> JSONObject | None:
         """Return an object as it is stored once a client creates it; None if the API server refuses it."""
         completed = self.completed(obj, release)
-        is_refused = self.unknown_fields(obj) or self.refusals(completed, None, release)
-        return None if is_refused else completed
+        return None if self.unknown_fields(obj) or self.refusals(completed, None, release) else completed
 
     def refusals(
         self, obj: JSONObject, old: JSONObject | None, release: Release, subresource: str = ""

@@ -51,8 +51,7 @@ _ISBN_10, _ISBN_13 = 10, 13
 
 def has_format(text: str, name: str, release: Release) -> bool:
     """Tell whether a text has a format; those of numbers say nothing of texts, and old releases lack some."""
-    name = name.replace("-", "")
-    if name in _OF_EXPRESSIONS:
+    if (name := name.replace("-", "")) in _OF_EXPRESSIONS:
         return not named(release)[name].validate(text)
     if name in _NAMES:
         return release < _SINCE_NAMES or not _NAMES[name](text, release)

@@ -42,10 +42,7 @@ QUANTITY: Final = "quantity"
 Schema = Mapping[str, Any]
 
 _DEEPEST: Final = 100
-_LITERALS: Final = {"true": True, "false": False}
 _WHOLE: Final = Pattern(r"-?[0-9]{1,18}")
-_LISTED: Final = 8
-"""How many fields are named for an unknown one."""
 _AT_ONCE: Final = 50
 """How many values are compared in the time of a step of the walk."""
 _A_NAME: Final = 10
@@ -173,7 +170,7 @@ class Walk:
                 yield from self.check(more, inner, (*path, name))
             elif is_closed and not any(re.match(each, name) for each in patterns):
                 near = meant(name, missing) or meant(name, properties)
-                known_fields = ", ".join(some_of([*properties], _LISTED, "and {} more"))
+                known_fields = ", ".join(some_of([*properties], 8, "and {} more"))
                 hint, fix = Advice(known_fields and f"the fields are {known_fields}")
                 if near:
                     hint, fix = f'did you mean "{near}"?', Fix("rename", near, safe=False)
@@ -218,7 +215,7 @@ def _of_type(wanted: Any, value: Any) -> Advice:
         return Advice("write a list, even of one item", Fix("wrap", safe=False))
     if wanted == "string" and value is not None and not isinstance(value, list | dict):
         return Advice("put it in quotes", Fix("quote", safe=False))
-    literal: bool | int | None = _LITERALS.get(value) if isinstance(value, str) else None
+    literal: bool | int | None = {"true": True, "false": False}.get(value) if isinstance(value, str) else None
     if isinstance(value, str) and wanted in {"integer", "number"} and _WHOLE.fullmatch(value):
         literal = int(value)
     if literal is not None and isinstance(literal, bool) == (wanted == "boolean"):

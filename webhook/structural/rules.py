@@ -20,7 +20,7 @@ from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, POLICY_LIMIT, environment
 from webhook.cel.runtime.conversions import parse_timestamp
 from webhook.cel.runtime.meter import Meter
-from webhook.cel.syntax.lexer import CONSTANTS, RESERVED
+from webhook.cel.syntax.lexer import KEYWORDS
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import NONE, Optional
@@ -33,7 +33,6 @@ from webhook.release import Release
 from webhook.structural.formats import read_duration
 from webhook.structural.schema import ABSENT, Correlated, Structural
 
-_RESERVED: Final = RESERVED | {*CONSTANTS, "in"}
 _PLAIN: Final = Pattern("[a-zA-Z_][a-zA-Z0-9_]*")
 _ESCAPABLE: Final = Pattern("[a-zA-Z_./-][a-zA-Z0-9_./-]*")
 _ESCAPED: Final = Pattern("__|[-./]")
@@ -54,7 +53,7 @@ _TEXTS: Final[Mapping[str, Type]] = {
 
 def escaped(name: str) -> str:
     """Return the name of a field in expressions; empty if they cannot read it."""
-    if name in _RESERVED:
+    if name in KEYWORDS:
         return f"__{name}__"
     if "__" not in name and _PLAIN.fullmatch(name):
         return name
@@ -366,8 +365,7 @@ class _Walk(Evaluation):
 
 def _refusal(rule: ValidationRule, path: Path, value: Any, detail: str) -> Problem:
     path = Path((*path, *rule.path))
-    reason = rule.stated.get("reason")
-    if reason == "FieldValueForbidden":
+    if (reason := rule.stated.get("reason")) == "FieldValueForbidden":
         return forbidden(path, detail)
     if reason == "FieldValueRequired":
         return required(path, detail)

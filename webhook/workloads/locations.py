@@ -8,11 +8,12 @@ types and controllers, as of mid-2026.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.objects import JSONObject, group_of, mapping, text
 from webhook.patterns import Pattern
-from webhook.problem import WARNING, Path, Problem, Steps
+from webhook.problem import ERROR, WARNING, Path, Problem, Steps
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -276,11 +277,13 @@ class ManifestIn(NamedTuple):
     def _written(self, path: Iterable[str | int]) -> Path:
         """Return a path as the manifest has it that is written there: the object, or the one in a text."""
         whole = self._whole(path)
-        return Path(whole[self._start(whole) :])
+        start = self._start(whole)
+        return Path(dropwhile(lambda step: start and type(step) is int, whole[start:]))  # one of several in a text
 
     def seen(self, problem: Problem) -> Problem:
         """Return a problem of the manifest as one of the object."""
-        path, level = self.place(problem.path), problem.level if self.is_known else WARNING
+        path = self.place(problem.path)
+        level = WARNING if problem.level == ERROR and not self.is_known else problem.level
         spelled = None if problem.spelled is None else self.place(problem.spelled)
         if self._start(self._whole(problem.path)):  # fixes are not made in a text
             from webhook.hints.fields import hinted  # few manifests are in texts

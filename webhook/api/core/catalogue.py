@@ -129,11 +129,6 @@ def _autoscaler_v1(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, "spec": {**spec, "targetCPUUtilizationPercentage": _CPU_PERCENT}}
 
 
-def _csi_driver_spec(value: dict[str, Any]) -> dict[str, Any]:
-    """Follow SetDefaults_CSIDriver (``pkg/apis/storage/v1/defaults.go``)."""
-    return value if value.get("volumeLifecycleModes") else {**value, "volumeLifecycleModes": ["Persistent"]}
-
-
 def _node_status(value: dict[str, Any]) -> dict[str, Any]:
     """Follow SetDefaults_NodeStatus (``pkg/apis/core/v1/defaults.go``)."""
     capacity = mapping(value, "capacity")
@@ -171,7 +166,6 @@ FUNCTIONS: Final[Mapping[str, Complete]] = {
     "autoscaling/v1.HorizontalPodAutoscaler": _autoscaler_v1,
     "autoscaling/v2.HorizontalPodAutoscalerBehavior": _autoscaler_behavior,
     "networking.k8s.io/v1.NetworkPolicySpec": _network_policy_spec,
-    "storage.k8s.io/v1.CSIDriverSpec": _csi_driver_spec,
 }
 """The functions that complete values, by their type."""
 

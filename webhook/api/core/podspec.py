@@ -44,6 +44,7 @@ class PodResourceClaim(V1Struct):
 
     instead: ClassVar = {
         "namespace": "leave it out: claims and templates are in the namespace of the pod",
+        **dict.fromkeys(("claim", "resourceClaim"), "name the claim in resourceClaimName"),
         **dict.fromkeys(
             ("spec", "template", "devices"),
             "write it into a ResourceClaimTemplate, and name that in resourceClaimTemplateName",

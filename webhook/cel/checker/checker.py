@@ -54,8 +54,7 @@ class Checker:
             copies in the tree.
         """
         self._check(root)
-        closed = self._inference.closed([node.type for node in self._open])
-        for node, type_ in zip(self._open, closed, strict=True):
+        for node, type_ in zip(self._open, self._inference.closed([node.type for node in self._open]), strict=True):
             node.type = type_
         return self._watched
 
@@ -103,8 +102,7 @@ class Checker:
 
     def _resolve(self, node: ast.Ident | ast.Select, name: str) -> Type | None:
         """Looks a full name up and records its meaning in the node."""
-        root = name.partition(".")[0]
-        if root in self._locals:
+        if (root := name.partition(".")[0]) in self._locals:
             if root != name:
                 return None
             node.resolved = name
@@ -137,8 +135,7 @@ class Checker:
         return type(node) is ast.Ident and node.name.lstrip(".") in self._scope.dotted_roots
 
     def _field(self, node: Expression, operand: Expression, field: str, *, optional: bool) -> Type:
-        found = self._check(operand)
-        if found is types.DYN:  # most often
+        if (found := self._check(operand)) is types.DYN:  # most often
             return types.OPTIONAL if optional else found
         target, was_optional = types.unwrap_optional(self._inference.substitute(found))
         if target.kind is Kind.MAP:
@@ -170,15 +167,13 @@ class Checker:
             assert isinstance(field, ast.Literal)  # noqa: S101 - the parser writes it
             field.type = types.STRING
             node.overloads = tuple(self._scope.functions.get(node.function, ()))
-            type_ = self._field(node, node.arguments[0], field.value, optional=True)
-            return self._inference.substitute(type_)
+            return self._inference.substitute(self._field(node, node.arguments[0], field.value, optional=True))
         is_exempt = self._is_exempt
         self._is_exempt = is_exempt or node.function == "format"  # whose arguments may be mixed (cel-go validator.go)
         for argument in node.arguments:
             self._check(argument)
         if node.target is not None:
-            has_namespace = node.function in self._scope.namespaced
-            prefix = ast.qualified_name(node.target) if has_namespace else None
+            prefix = ast.qualified_name(node.target) if node.function in self._scope.namespaced else None
             function = None if prefix is None else self._function(f"{prefix}.{node.function}")
             if function is not None:
                 node.function, node.target = function, None
@@ -367,8 +362,7 @@ class Inference:
         return first is second or self._all_agree([first], [second])
 
     def _learn(self, parameter: Type, meaning: Type) -> None:
-        before = self._meanings.get(parameter.name)
-        if before is meaning:
+        if (before := self._meanings.get(parameter.name)) is meaning:
             return
         self._changes.append((parameter.name, before))
         self._meanings[parameter.name] = meaning
@@ -483,8 +477,7 @@ class Inference:
         found, pending = set(type_.free), list(type_.free)
         while pending:
             self._spend(1)
-            name = pending.pop()
-            if name == parameter.name:
+            if (name := pending.pop()) == parameter.name:
                 return False
             if (meaning := self._meanings.get(name)) is not None:
                 pending.extend(meaning.free - found)

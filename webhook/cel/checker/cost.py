@@ -81,13 +81,12 @@ class _Local(NamedTuple):
     entries: _Entries | None = None
 
 
-def estimate_cost(
-    checked: Checked, scope: Scope, declared_size: Callable[[EstimatedNode], Bounds | None] = lambda _: None
-) -> Bounds:
-    """The range of the cost of evaluating an expression.
+DeclaredSize = Callable[[EstimatedNode], Bounds | None]
+"""Returns the bounds of the size of the value at a path, None if they are not declared."""
 
-    Args:
-        declared_size: The bounds of the size of the value at a path, None if they are not declared.
+
+def estimate_cost(checked: Checked, scope: Scope, declared_size: DeclaredSize = lambda _: None) -> Bounds:
+    """The range of the cost of evaluating an expression.
 
     Returns:
         The least and the largest cost; `MOST` if unbounded.
@@ -96,7 +95,7 @@ def estimate_cost(
 
 
 class _Estimator:
-    def __init__(self, scope: Scope, declared_size: Callable[[EstimatedNode], Bounds | None]) -> None:
+    def __init__(self, scope: Scope, declared_size: DeclaredSize) -> None:
         self._scope, self._declared_size = scope, declared_size
         self._budget = current()
         self._presence = fixed(scope.options.presence_test_cost)

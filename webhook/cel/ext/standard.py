@@ -78,8 +78,7 @@ def json_of(value: Value) -> Value:
 
 
 def _nanos(fields: _Fields) -> int:
-    nanos = fields.get("nanos", 0)
-    return int(fields.get("seconds", 0)) * NANOS + int(_int32(nanos))
+    return int(fields.get("seconds", 0)) * NANOS + int(_int32(fields.get("nanos", 0)))
 
 
 def _float(value: float) -> float:

@@ -44,7 +44,6 @@ _REQUIREMENTS_PER_CHARACTER: Final = 0.5
 _FORMAT_FACTOR: Final = 128 * REGEX_FACTOR
 _MAX_FORMAT_NAME: Final = 64
 _ADDRESS_SIZE: Final = Bounds(4, 16)
-_ITEMS: Final = "@items"
 _TEXTS: Final = frozenset({Kind.STRING, Kind.BYTES})
 
 _twice: Final = of_argument(0, 2 * STRING_FACTOR)
@@ -95,7 +94,7 @@ def _validate(arguments: Sequence[Value], _: Value) -> int:
 def _element(node: EstimatedNode) -> EstimatedNode | None:
     if not node.type.parameters:
         return None
-    return EstimatedNode(node.type.parameters[0], (*node.path, _ITEMS) if node.path else ())
+    return EstimatedNode(node.type.parameters[0], (*node.path, "@items") if node.path else ())
 
 
 def _scan_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
@@ -168,8 +167,7 @@ _UNIT_EQUALITY: Final = frozenset(
 
 
 def _equality_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    type_ = arguments[0].type
-    if type_ == arguments[1].type:
+    if (type_ := arguments[0].type) == arguments[1].type:
         if type_ in _UNIT_EQUALITY:
             return CallEstimate(ONE)
         if type_ == FORMAT:

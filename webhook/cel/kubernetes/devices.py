@@ -38,7 +38,6 @@ _RELEVANT: Final = frozenset({CONSUMABLE_CAPACITY, LIST_ATTRIBUTES})
 
 _NAMED_RESOURCES: Final = 30
 """The release whose selectors read `attributes.string` and similar fields."""
-_FIRST: Final = Release(31)
 _NO_COLUMN_SINCE: Final = 32
 _ESTIMATED_SINCE: Final = 32
 _MULTIPLE_SINCE: Final = 34
@@ -163,7 +162,7 @@ def selector_environment(release: Release, gates: frozenset[str] = frozenset(), 
     base = environment(release, stored=stored)
     if release <= _NAMED_RESOURCES:
         return base.extend(_NAMED_RESOURCES_LIBRARY, semver.VERSION_0)
-    usable = max(compatible_with(release, stored=stored), _FIRST)
+    usable = max(compatible_with(release, stored=stored), Release(31))
     libraries = [BINDINGS] if usable >= _SEMVER_SINCE else [BINDINGS, semver.VERSION_0]
     if release >= _LISTS_SINCE and (stored or LIST_ATTRIBUTES in gates):
         libraries.append(_INCLUDES if release < _ANY_LENGTH_SINCE else _INCLUDES_OF_ANY_LENGTH)

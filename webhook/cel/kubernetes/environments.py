@@ -72,7 +72,6 @@ LIBRARIES: Final = (
     Versioned(semver.VERSION_1, since=33),
     Versioned(LISTS, since=34),
 )
-_HOMOGENEOUS: Final = Library(validators=(homogeneous_aggregates,))
 
 
 def compatible_with(release: Release, *, stored: bool) -> Release:
@@ -87,7 +86,7 @@ def environment(release: Release, *, stored: bool = False) -> Environment:
     quoting = Quoting.ALLOWED if release >= _NEWER_CEL_SINCE else Quoting.REFUSED
     libraries = [library for library, since in LIBRARIES if since <= usable]
     if release >= _VALIDATED_SINCE:
-        libraries.append(_HOMOGENEOUS)
+        libraries.append(Library(validators=(homogeneous_aggregates,)))
     if usable >= _FORMATS_SINCE:
         libraries.append(formats.library(release))
     if release >= _COSTS_SINCE:

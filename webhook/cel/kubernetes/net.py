@@ -42,13 +42,9 @@ Network = IPv4Interface | IPv6Interface
 """An address, whose host bits are kept, with the length of its network's prefix."""
 
 
-class _RefusedError(ValueError):
-    """The error of an address."""
-
-
 def _refuse(message: str, at: str = "") -> NoReturn:
     """Refuses an address, from some text in it on."""
-    raise _RefusedError(f"{message} (at {quoted(at)})" if at else message)
+    raise ValueError(f"{message} (at {quoted(at)})" if at else message)
 
 
 def parse_address(text: str) -> Address:
@@ -69,7 +65,7 @@ def parse_address(text: str) -> Address:
             if char == "%":
                 _refuse("missing IPv6 address")
         _refuse("unable to parse IP")
-    except _RefusedError as error:
+    except ValueError as error:
         raise ValueError(f"ParseAddr({quoted(text)}): {error}") from None
 
 

@@ -19,7 +19,6 @@ SEMVER: Final = struct("kubernetes.Semver")
 _PARTS: Final = 3
 _DIGITS: Final = frozenset("0123456789")
 _ALPHANUMERIC: Final = _DIGITS | frozenset(f"{string.ascii_letters}-")
-_SUFFIXES: Final = frozenset("+-")
 _WRAP: Final = 2**64
 _SHORT: Final = 19
 """Digits that always fit 64 bits."""
@@ -106,7 +105,7 @@ def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 - a
     if not normalize:
         return parse(text)
     parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", _PARTS - 1)]
-    if len(parts) < _PARTS and not _SUFFIXES.isdisjoint(parts[-1]):
+    if len(parts) < _PARTS and not {"+", "-"}.isdisjoint(parts[-1]):
         raise EvaluationError("short version cannot contain PreRelease/Build meta data")
     return parse(".".join(parts + ["0"] * (_PARTS - len(parts))))
 

@@ -264,8 +264,7 @@ def _parse_host(host: bytes) -> bytes:
 
 
 def _parse_literal(host: bytes, opening: int) -> bytes:
-    closing = host.rfind(b"]")
-    if closing < 0:
+    if (closing := host.rfind(b"]")) < 0:
         raise ValueError("missing ']' in host")
     port = host[closing + 1 :]
     _check_port(port)

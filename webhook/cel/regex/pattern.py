@@ -23,7 +23,6 @@ MAX_SIZE: Final = (128 << 20) // 40
 """The number of instructions of 40 bytes that fit the memory that Go allows."""
 
 COUNT: Final = "invalid repeat count"
-_ARGUMENT: Final = "missing argument to repetition operator"
 LITERAL, CLASS, OTHER, CONCATENATION, ALTERNATION, CAPTURE = range(6)
 
 
@@ -66,7 +65,6 @@ _HEXADECIMAL: Final = Pattern(r"\\x(?:([0-9a-fA-F]{2})|\{([0-9a-fA-F]+)\})")
 _BEGUN: Final = Pattern(r"\\x\{0*([0-9a-fA-F]*)")
 _UNICODE: Final = Pattern(r"\\[pP](?:\{([^}]*)\}|([^{]))", re.DOTALL)
 
-_PERL: Final = "invalid or unsupported Perl syntax"
 _RANGE: Final = "invalid character class range"
 _ESCAPE: Final = "invalid escape sequence"
 _INVALID_NAME: Final = "invalid named capture"
@@ -236,7 +234,7 @@ class _Reader:
         if repeated >= 0:
             self._fail("invalid nested repetition operator", repeated, self._at)
         if not self._parts:
-            self._fail(_ARGUMENT, start, self._at)
+            self._fail("missing argument to repetition operator", start, self._at)
         self._repeat(start, counts)
         return True
 
@@ -272,7 +270,7 @@ class _Reader:
         flags = _FLAGS.match(text, start)
         at, off = flags.end(), flags[2]
         if text[at : at + 1] not in {":", ")"} or off == "-":
-            self._fail(_PERL, start, at + 1 if at < len(text) else None)
+            self._fail("invalid or unsupported Perl syntax", start, at + 1 if at < len(text) else None)
         self._at = at + 1
         if text[at] == ":":
             self._open(OTHER)
@@ -281,8 +279,7 @@ class _Reader:
 
     def _escape(self) -> None:
         text, start = self._text, self._at
-        char = text[start + 1 : start + 2]
-        if char == "C":
+        if (char := text[start + 1 : start + 2]) == "C":
             self._fail(_ESCAPE, start, start + 2)
         elif char == "Q":
             end = text.find("\\E", start + 2)
@@ -301,8 +298,7 @@ class _Reader:
 
     def _set(self, *, in_class: bool) -> int:
         r"""`\d`, `\pL` and similar sets of characters: the weight; 0 for anything else."""
-        char = self._text[self._at + 1 : self._at + 2]
-        if char in {"p", "P"}:
+        if (char := self._text[self._at + 1 : self._at + 2]) in {"p", "P"}:
             self._unicode(in_class=in_class)
             return _UNICODE_WEIGHT
         if char in _PERL_CLASSES:
@@ -346,8 +342,7 @@ class _Reader:
         name, self._at = found[1] or found[2] or "", found.end()
         if name.startswith("^"):
             negative, name = not negative, name[1:]
-        key = _canonical(name)
-        if key in {"cn", "unassigned"}:
+        if (key := _canonical(name)) in {"cn", "unassigned"}:
             key, negative = "assigned", not negative
         if key not in _KNOWN:
             self._fail(_RANGE, start, self._at)
@@ -388,8 +383,7 @@ class _Reader:
         text, start = self._text, self._at
         if not self._ends_of_names or not text.startswith("[:", start) or len(text) - start < 3:  # noqa: PLR2004 - `[:]`
             return 0
-        end = text.find(":]", start + 2)
-        if end < 0:
+        if (end := text.find(":]", start + 2)) < 0:
             self._ends_of_names = False
             return 0
         if text[start + 2 : end].removeprefix("^") not in _POSIX:
@@ -402,8 +396,7 @@ class _Reader:
         low = high = self._class_character(class_at)
         if text.startswith("-", self._at) and self._at + 1 < len(text) and text[self._at + 1] != "]":
             self._at += 1
-            high = self._class_character(class_at)
-            if high < low:
+            if (high := self._class_character(class_at)) < low:
                 self._fail(_RANGE, start, self._at)
         return low, high
 

@@ -21,6 +21,8 @@ RESERVED: Final = frozenset(
     }
 )  # fmt: skip
 CONSTANTS: Final = {"true": True, "false": False, "null": None}
+KEYWORDS: Final = RESERVED | {*CONSTANTS, "in"}
+"""The words that are no names."""
 
 
 class Quoting(Enum):

@@ -418,8 +418,7 @@ class _Parser(TokenStream):
         return self._raised(ast.Call(offset, function, terms), *terms, by=0)
 
     def _operand(self) -> Expression:
-        mark = self.kind
-        if mark not in OPERAND:
+        if (mark := self.kind) not in OPERAND:
             if self.is_recovering or not self.drop_extraneous(OPERAND):
                 self.mismatched(OPERAND, AFTER_MEMBER)
                 return ast.Failed(self.offset)
@@ -444,8 +443,7 @@ class _Parser(TokenStream):
     # -- operands
 
     def _primary(self) -> Expression:
-        kind = self.kind
-        if kind in {"IDENTIFIER", "."}:
+        if (kind := self.kind) in {"IDENTIFIER", "."}:
             return self._name()
         if kind not in OPERAND or kind == "!" or (kind == "-" and self.ahead(1) not in NUMBERS):
             self.mismatched(OPERAND)  # after a `!`, which has reported it
@@ -672,8 +670,7 @@ class _Parser(TokenStream):
         return name[1:-1]
 
     def _call(self, at: int, name: str, arguments: list[Expression], target: Expression | None = None) -> Expression:
-        member = target is not None
-        if (macro := self._macros.get((name, len(arguments), member))) is not None:
+        if (macro := self._macros.get((name, len(arguments), target is not None))) is not None:
             work(_COST_OF_MACRO)
             try:
                 expanded = macro.expand(at, arguments if target is None else (target, *arguments))

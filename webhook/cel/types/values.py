@@ -218,8 +218,7 @@ def type_of(value: Value) -> Type:
 
 def go_type(value: Value) -> str:
     """The name of a value's type in the few messages where cel-go names its own types."""
-    name = type_of(value).name
-    return _GO_TYPES.get(name) or f"cel.{type(value).__name__}"
+    return _GO_TYPES.get(type_of(value).name) or f"cel.{type(value).__name__}"
 
 
 def python_type(type_: Type) -> type | None:

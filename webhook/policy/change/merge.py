@@ -167,8 +167,7 @@ def _list_errors(value: Any, shape: ListOf) -> Iterator[tuple[str, str]]:
 
 def _scalar_error(value: Any, kind: str) -> str:
     if kind in {shapes.INTEGER, shapes.NUMBER}:
-        fits = type(value) in {int, float}
-        return "" if fits else f"expected numeric (int or float), got {go_type(value)}"
+        return "" if type(value) in {int, float} else f"expected numeric (int or float), got {go_type(value)}"
     if kind in _STRINGS and not (kind == shapes.TIMESTAMP and isinstance(value, list | dict | Foreign)):
         return "" if isinstance(value, str) else f"expected string, got {sharp(value)}"
     if kind == shapes.BOOLEAN:

@@ -170,8 +170,7 @@ def _field(value: Any, natives: Natives) -> Any:
 
 
 def _converted(value: Any, natives: Natives) -> Any:
-    cls = type(value)
-    if cls is Struct:
+    if (cls := type(value)) is Struct:
         return configuration_of(value, natives)
     if cls in _PLAIN_TYPES or (cls in _CONTAINERS and value in natives):
         return value
@@ -189,8 +188,7 @@ def to_json(value: Any, natives: Natives) -> Any:
     Raises:
         MutationError: The value has no form in JSON.
     """
-    cls = type(value)
-    if cls is Struct:
+    if (cls := type(value)) is Struct:
         return _proto(configuration_of(value, natives))
     if cls in _CONTAINERS:
         work(1 + len(value))  # repeatedly doubled values would become JSON without end

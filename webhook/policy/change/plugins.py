@@ -61,8 +61,6 @@ _TOKEN: Final = {
         "defaultMode": 0o644,
     }
 }
-_MIRROR: Final = "kubernetes.io/config.mirror"
-_LIMITED: Final = "kubernetes.io/limit-ranger"
 _PREEMPTS: Final = "PreemptLowerPriority"
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _OF_PRIORITY: Final = ("priorityClassName", "priority", "preemptionPolicy")
@@ -71,7 +69,6 @@ _MERGED_MAX: Final = 500
 _OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-_EVICTED_AFTER: Final = 300
 _CLASS_OF_CLAIM: Final = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_STORAGE: Final = (
     "storageclass.kubernetes.io/is-default-class",
@@ -166,14 +163,14 @@ def _with_limits(pod: JSONObject, limits: JSONObject, requests: JSONObject) -> J
     if not changes:
         return pod
     metadata = metadata_of(pod)
-    note = {_LIMITED: f"LimitRanger plugin set: {'; '.join(changes)}"}
+    note = {"kubernetes.io/limit-ranger": f"LimitRanger plugin set: {'; '.join(changes)}"}
     return pod | {"spec": spec, "metadata": {**metadata, "annotations": mapping(metadata, "annotations") | note}}
 
 
 def _with_account(pod: JSONObject, asked: _Asked) -> JSONObject:
     """Set the ServiceAccount, the volume with its token, and its secrets for images (plugin ServiceAccount)."""
     spec, stored = mapping(pod, "spec"), mapping(asked.stored, "spec")
-    if _MIRROR in mapping(pod, "metadata", "annotations"):
+    if "kubernetes.io/config.mirror" in mapping(pod, "metadata", "annotations"):
         return pod
     name = text(spec, "serviceAccountName") or text(spec, "serviceAccount") or text(stored, "serviceAccountName")
     name = name or "default"
@@ -272,7 +269,7 @@ def _tolerating(pod: JSONObject, _asked: _Asked) -> JSONObject:
     given = items(pod, "spec", "tolerations")
     tolerated = {text(each, "key") for each in given if each.get("effect") in {None, "", "NoExecute"}}
     added = [
-        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _EVICTED_AFTER}
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         for key in (_NOT_READY, _UNREACHABLE)
         if tolerated.isdisjoint({key, ""})
     ]
@@ -320,9 +317,8 @@ def _covers(one: JSONObject, other: JSONObject) -> bool:
     if one == other:
         return True
     is_any, seconds = one.get("operator") == "Exists", number(one, "tolerationSeconds")
-    if text(one, "key") != text(other, "key") and (text(one, "key") or not is_any):
-        return False
-    if text(one, "effect") not in {"", text(other, "effect")}:
+    is_of_key = text(one, "key") == text(other, "key") or (is_any and not text(one, "key"))
+    if not is_of_key or text(one, "effect") not in {"", text(other, "effect")}:
         return False
     if text(one, "effect") == "NoExecute" and seconds is not None:
         least = number(other, "tolerationSeconds")

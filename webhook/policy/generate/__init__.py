@@ -27,15 +27,16 @@ MUTATING_SINCE: Final = min(_MUTATING.values())
 """The first release that serves MutatingAdmissionPolicies by default."""
 
 _DOMAIN: Final = "rules.draguard.github.io"
-_GROUP: Final = "admissionregistration.k8s.io"
 _VARIABLE: Final = re.compile(r"\bvariables\.([a-z]+)")
 
 
 @cache
-def _parts() -> JSONObject:
+def _parts() -> dict[str, JSONObject]:
     """Return the parts of policies."""
     file = resources.files("webhook.policy.generate") / "checks.yaml"
-    parts: JSONObject = next(each.data for each in parse(file.read_text("utf-8")) if isinstance(each, Document))
+    parts: dict[str, JSONObject] = next(
+        each.data for each in parse(file.read_text("utf-8")) if isinstance(each, Document)
+    )
     claims = [name.rpartition("/")[2] for name in VERSIONS if name.startswith(GROUP) and "alpha" not in name]
     for objects in parts["objects"].values():
         for rule in objects["spec"]["matchConstraints"]["resourceRules"]:
@@ -45,14 +46,12 @@ def _parts() -> JSONObject:
 
 def checks() -> Mapping[str, JSONObject]:
     """Return what each rule becomes: the objects that it is about, the rule in a sentence, and the validations."""
-    checks: Mapping[str, JSONObject] = _parts()["checks"]
-    return checks
+    return _parts()["checks"]
 
 
 def limits() -> Mapping[str, JSONObject]:
     """Return the checks for user-defined limits, by name, with placeholders in their texts."""
-    limits: Mapping[str, JSONObject] = _parts()["limits"]
-    return limits
+    return _parts()["limits"]
 
 
 def numbers(name: str, limit: int | str) -> dict[str, object]:
@@ -118,4 +117,4 @@ def _object(kind: str, name: str, spec: JSONObject, version: str = "v1", *, doc:
     metadata: JSONObject = {"name": name}
     if doc:
         metadata["annotations"] = {"kubernetes.io/description": doc}
-    return {"apiVersion": f"{_GROUP}/{version}", "kind": kind, "metadata": metadata, "spec": spec}
+    return {"apiVersion": f"admissionregistration.k8s.io/{version}", "kind": kind, "metadata": metadata, "spec": spec}

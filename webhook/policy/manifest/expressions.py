@@ -47,11 +47,10 @@ def _environment(scope: ExpressionScope) -> Environment:
     return environment if variables is None else with_variables(environment, dict(variables))
 
 
-_MOST_KEPT: Final = 32 << 20
 _ENTRY: Final = 1000
 _BYTES_PER_UNIT: Final = 50
 """The measured bytes of an evaluated program for each unit of work that compiling it took."""
-_kept: Final[Cache[Program | Refusal]] = Cache(_MOST_KEPT)
+_kept: Final[Cache[Program | Refusal]] = Cache(32 << 20)
 
 
 def compile_expression(text: str, scope: ExpressionScope, *wanted: Type) -> Program | Refusal:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.api.runtimeconfig import OF_STAGES, is_served, parse
 from webhook.api.versions import DEFAULT, NEWEST, VERSIONS, schema_of
+from webhook.grouping import by_key
 from webhook.later import cached_property
 from webhook.objects import is_definition, text
 from webhook.records import NamedTuple
@@ -153,9 +154,6 @@ _SENT_TO: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ),
 }
 """The subresources to which objects of a kind are sent, by group and kind. Custom resources may have a Scale, too."""
-
-_OF_CLIENTS: Final = (("", "Config"),)
-"""Kinds that look like Kubernetes' own, but are only in files of clients: a kubeconfig."""
 
 _UNCHANGED: Final = frozenset({"endpoints", "resourceclaimparameters", "resourceclassparameters"})
 """Resources whose name is the kind in lower case, without a plural ending."""
@@ -364,8 +362,7 @@ def meant(api_version: object, kind: object) -> str:
     """Return the kind of a group of Kubernetes' own that an unknown kind misspells; empty if there is none."""
     if not isinstance(api_version, str) or not isinstance(kind, str) or not kind:
         return ""
-    group = kind_of(api_version, kind).group
-    own = _names().get(group)
+    own = _names().get(kind_of(api_version, kind).group)
     return nearest(kind, own) if own and kind not in own else ""
 
 
@@ -394,10 +391,7 @@ def versions_of(group: str) -> list[str]:
 @cache
 def _names() -> Mapping[str, Sequence[str]]:
     """List the kinds of each group of Kubernetes' own, in any version."""
-    names: dict[str, list[str]] = {}
-    for group, kind in (*_kubernetes_own(), *_OF_CLIENTS):
-        names.setdefault(group, []).append(kind)
-    return names
+    return by_key((*_kubernetes_own(), ("", "Config")))  # a kubeconfig looks like Kubernetes' own, too
 
 
 @cache

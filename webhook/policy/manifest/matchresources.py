@@ -10,6 +10,7 @@ from typing import Final
 
 from webhook import formats
 from webhook.api.core.catalogue import of_policies
+from webhook.grouping import repeated
 from webhook.problem import Problem, duplicate, invalid, malformed, not_supported, required
 from webhook.schema import View, check
 
@@ -23,13 +24,12 @@ _RULES: Final = (*_NAMED_RULES, *of_policies("RuleWithOperations"))
 @check(*_NAMED_RULES)
 def resource_names(rule: View) -> Iterator[Problem]:
     """Names of objects can be parts of a URL, and each is named once."""
-    seen = set()
+    again = {index for index, _ in repeated(rule.resourceNames)}
     for index, name in enumerate(rule.resourceNames):
         path = rule / "resourceNames" / index
         yield from malformed(path, name or "", formats.path_segment(name or ""))
-        if name in seen:
+        if index in again:
             yield duplicate(path, name or "")
-        seen.add(name)
 
 
 @check(*_RULES)

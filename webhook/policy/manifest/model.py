@@ -68,7 +68,6 @@ AUDIT: Final = "Audit"
 PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 """The field of a mutation for each patchType."""
 
-_NAMESPACE: Final = "namespaceObject"
 _PAIRS: Final = 1_000
 """The maximum number of groups and resources to look up at once; with more, each request is matched with the rules."""
 
@@ -204,7 +203,7 @@ class Policy:
     def uses(self) -> frozenset[str]:
         """The variables that the expressions use: ``object``, ``request``, …; conditions see no namespace."""
         others = chain(self.composed.values(), self.of_validations, self.annotations, self.mutations)
-        return _variables(others) | (_variables(self.conditions) - {_NAMESPACE})
+        return _variables(others) | (_variables(self.conditions) - {"namespaceObject"})
 
     @property
     def of_validations(self) -> list[StatedExpression]:

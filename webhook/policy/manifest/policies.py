@@ -15,7 +15,7 @@ from webhook.api.core.catalogue import of_policies, type_of
 from webhook.api.core.meta import created_name
 from webhook.api.versions import DEFAULT
 from webhook.cel.kubernetes.url import URLPart, parse, unescape
-from webhook.cel.syntax.lexer import CONSTANTS, RESERVED
+from webhook.cel.syntax.lexer import KEYWORDS
 from webhook.escapes import GO_SPACE
 from webhook.grouping import repeated
 from webhook.objects import text
@@ -40,7 +40,6 @@ from webhook.schema.decoding import apart
 
 MAX_MATCH_CONDITIONS: Final = 64
 _IDENTIFIER: Final = Pattern("[_a-zA-Z][_a-zA-Z0-9]*")
-_RESERVED: Final = RESERVED | {*CONSTANTS, "in"}
 SHORT_TEXTS: Final = 34
 """From Kubernetes 1.34, some messages no longer repeat the name of their field."""
 
@@ -97,16 +96,15 @@ def match_conditions(spec: View, compiler: Compiler) -> Iterator[Problem]:
     path, conditions = spec / "matchConditions", spec.matchConditions
     if len(conditions) > MAX_MATCH_CONDITIONS:
         yield too_many(path, len(conditions), MAX_MATCH_CONDITIONS, spec.release)
-    seen = set()
-    for condition in conditions:
+    again = {index for index, _ in repeated(conditions, lambda condition: condition.name)}
+    for index, condition in enumerate(conditions):
         yield from _expression(condition, compiler, CONDITION)
         if not condition.name:
             yield required(condition / "name")
             continue
         yield from malformed(condition / "name", condition.name, formats.label_key(condition.name, spec.release))
-        if condition.name in seen:
+        if index in again:
             yield duplicate(condition / "name", condition.name)
-        seen.add(condition.name)
 
 
 def variables(spec: View, compiler: Compiler) -> Iterator[Problem]:
@@ -114,7 +112,7 @@ def variables(spec: View, compiler: Compiler) -> Iterator[Problem]:
     for variable in spec.variables or ():  # 1.27 has none
         if not variable.name.strip(GO_SPACE):
             yield required(variable / "name", "name is not specified")
-        elif not _IDENTIFIER.fullmatch(variable.name) or variable.name in _RESERVED:
+        elif not _IDENTIFIER.fullmatch(variable.name) or variable.name in KEYWORDS:
             short = spec.release >= SHORT_TEXTS
             detail = "must be a valid CEL identifier" if short else "name is not a valid CEL identifier"
             yield invalid(variable / "name", variable.name, detail)
@@ -152,12 +150,11 @@ def validating_expressions(policy: View) -> Iterator[Problem]:
         path = spec / "auditAnnotations"
         shown = [{"Key": each.key, "ValueExpression": each.valueExpression} for each in annotations]
         yield invalid(path, shown, f"must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations")
-    seen = set()
-    for annotation in annotations:
+    again = {index for index, _ in repeated(annotations, lambda annotation: annotation.key)}
+    for index, annotation in enumerate(annotations):
         yield from _audit_annotation(annotation, created_name(policy.metadata), compiler)
-        if annotation.key in seen:
+        if index in again:
             yield duplicate(annotation / "key", annotation.key)
-        seen.add(annotation.key)
 
 
 def _validation(validation: View, compiler: Compiler) -> Iterator[Problem]:
@@ -196,9 +193,6 @@ def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iter
 # MutatingAdmissionPolicy
 
 
-REINVOCATIONS: Final = ("IfNeeded", "Never")
-
-
 @check(*of_policies(MUTATING))
 def mutating_expressions(policy: View) -> Iterator[Problem]:
     """Conditions, variables and mutations are well formed, and their expressions compile."""
@@ -210,7 +204,7 @@ def mutating_expressions(policy: View) -> Iterator[Problem]:
         yield required(spec / "mutations", "mutations must contain at least one item")
     for mutation in spec.mutations:
         yield from _mutation(mutation, compiler)
-    yield from _one_of(spec, "reinvocationPolicy", REINVOCATIONS)
+    yield from _one_of(spec, "reinvocationPolicy", ("IfNeeded", "Never"))
 
 
 def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
@@ -308,7 +302,6 @@ def _url(stated: str, path: Path) -> Iterator[Problem]:
 
 
 ACTIONS = ("Audit", "Deny", "Warn")
-NOT_FOUND_ACTIONS = ("Deny", "Allow")
 
 
 @check(*of_policies(f"{MUTATING}Spec"), *of_policies(f"{MUTATING}BindingSpec"))
@@ -341,28 +334,26 @@ def name_or_selector(ref: View) -> Iterator[Problem]:
 @check(*of_policies("ParamRef"), since=28)
 def parameter_not_found_action(ref: View) -> Iterator[Problem]:
     """A binding states what happens if its parameters are missing."""
-    yield from _one_of(ref, "parameterNotFoundAction", NOT_FOUND_ACTIONS)
+    yield from _one_of(ref, "parameterNotFoundAction", ("Deny", "Allow"))
 
 
 @check(*of_policies(f"{VALIDATING}BindingSpec"))
 def validation_actions(spec: View) -> Iterator[Problem]:
     """Actions are given, each once, and not both Deny and Warn."""
     path, actions = spec / "validationActions", spec.validationActions
-    seen: set[str] = set()
+    again = {index for index, _ in repeated(actions)}
     for index, action in enumerate(actions):
-        where: Path = path / index
         if action not in ACTIONS:
-            yield not_supported(where, action or "", ACTIONS, spec.release)
-        if action in seen:
-            yield duplicate(where, action or "")
-        seen.add(action)
-    if {"Deny", "Warn"} <= seen:
+            yield not_supported(path / index, action or "", ACTIONS, spec.release)
+        if index in again:
+            yield duplicate(path / index, action or "")
+    if {"Deny", "Warn"}.issubset(actions):
         detail = (
             "must not contain both Deny and Warn (repeating the same validation failure information in the API "
             "response and headers serves no purpose)"
         )
         yield invalid(path, actions, detail)
-    if not seen:
+    if not actions:
         yield required(path, "at least one validation action is required")
 
 

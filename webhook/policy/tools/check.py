@@ -66,8 +66,6 @@ from webhook.spelling import did_you_mean, either, nearest, some_of
 _ALL: Final = "*"
 _COMBINATIONS: Final = 20_000
 """A policy whose rules match more combinations, as made-up ones do, is not judged."""
-_LISTED: Final = 4
-"""The most values that a warning lists."""
 _MOST_ALIKE: Final = 20
 """The most warnings of a rule about one expression: to locate thousands in a long one takes minutes."""
 
@@ -115,7 +113,7 @@ def comparison_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] 
             values = values_of[_PARTS[field]]
             if None not in values and constant.value not in values:
                 known = sorted(each for each in values if each is not None)
-                only = ", ".join(some_of([*map(quoted, known)], _LISTED, "and {} more"))
+                only = ", ".join(some_of([*map(quoted, known)], 4, "and {} more"))
                 message = f"{field} is never {quoted(constant.value)}: the rules match only {only}"
                 hint = did_you_mean(constant.value, known, quotes='"')
                 problem = warning("impossible-value", stated.path, message, hint, stated.start + constant.offset)
@@ -135,9 +133,7 @@ def _matched(rule: ResourceRule, kinds: Kinds) -> Iterator[Mapping[str, str | No
     """Yield all combinations of operation, resource and kind that a rule matches; None for what it leaves open."""
     operations = set(OPERATIONS) - {_ALL} if _ALL in rule.operations else rule.operations
     for group, (name, subresource) in product(rule.groups, rule.resources):
-        subresources = [_stated(subresource)]
-        if subresource == _ALL and kinds.has_group(group):
-            subresources = [*SUBRESOURCES]
+        subresources = [*SUBRESOURCES] if subresource == _ALL and kinds.has_group(group) else [_stated(subresource)]
         kinds_known = kinds.of_group(group) if name != _ALL or kinds.has_group(group) else []
         for known in [each for each in kinds_known if name in {_ALL, each.resource}] or (None,):
             resource = known.resource if known else _stated(name)
@@ -203,7 +199,6 @@ def _unwrapped(node: Expression) -> Expression:
 
 _TAKEN: Final[Mapping[str, tuple[type, ...]]] = {STRING: (str,), INTEGER: (int, float), BOOLEAN: (bool,)}
 """The constants that fields take; whole numbers may be written with a point."""
-_PATHS: Final = frozenset({"path", "from"})
 
 
 def literal_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
@@ -221,7 +216,12 @@ def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> It
     for struct in structs:
         shape = None if schema is None else _below(schema, struct.name.split(".")[1:])
         for entry in struct.entries:
-            if struct.name == "JSONPatch" and entry.key in _PATHS and schema and (start := _start(entry.value)):
+            if (
+                struct.name == "JSONPatch"
+                and entry.key in {"path", "from"}
+                and schema
+                and (start := _start(entry.value))
+            ):
                 yield from _of_path(*start, schema)
             if isinstance(shape, Structure) and (filtered := _filtered(entry.key, entry.value)):
                 yield from _of_filter(entry.key, filtered, shape)
@@ -334,10 +334,6 @@ def _item(shape: Shape | None) -> Shape | None:
 # -- Finds resources and kinds that a policy names although the release lacks them, or the policy cannot change them
 
 
-_EXPERIMENTAL: Final = ".x-k8s.io"
-"""The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
-
-
 def _of_rules(match: MatchResources, path: Path, kinds: Kinds) -> Iterator[Problem]:
     """Find what the rules of match criteria at a path name although no request has it."""
     for field, rules in (("resourceRules", match.rules), ("excludeResourceRules", match.exclude)):
@@ -378,8 +374,7 @@ def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[
             elsewhere = " and ".join(map(quoted, others))
             there = f"{name} are in the API group {elsewhere}" if elsewhere else ""
             if is_closed or nearest(name, known):
-                hint = did_you_mean(name, known, quotes='"') or there
-                yield warning("unknown-resource", at_name, message, hint)
+                yield warning("unknown-resource", at_name, message, did_you_mean(name, known, quotes='"') or there)
         elif "*" not in rule.versions and not any(map(rule.versions.intersection, map(kinds.versions, found))):
             versions = ", ".join(sorted(rule.versions))
             server = f"Kubernetes 1.{kinds.release}" if is_closed else "its CustomResourceDefinition"
@@ -400,9 +395,8 @@ def _unmatched_operations(rule: ResourceRule, path: Path) -> Iterator[Problem]:
             sent, hint = name, "connections are made to subresources, such as pods/exec"
             if subresource:
                 sent, hint = f"{name}/{subresource}", f"add the operation {made[0]}" if made else ""
-            message = (
-                f"requests to {sent} are {either(made) or 'reads'}, not {operations}: the rule matches none of them"
-            )
+            wanted = f"{either(made) or 'reads'}, not {operations}"
+            message = f"requests to {sent} are {wanted}: the rule matches none of them"
             yield warning("unmatched-operation", path / position, message, hint)
 
 
@@ -417,7 +411,8 @@ def _unknown_groups(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Pr
                 hint = f"write {quoted(group.partition('/')[0])}, and the version into apiVersions"
             yield warning("unknown-resource", path, message, hint)
             continue
-        near = "" if group.endswith(_EXPERIMENTAL) else nearest(group, kinds.groups)
+        # Groups of Kubernetes' projects that are not its own, such as the scheduler's plugins, are like those that are.
+        near = "" if group.endswith(".x-k8s.io") else nearest(group, kinds.groups)
         if near and {name for name, _ in rule.resources}.intersection(each.resource for each in kinds.served(near)):
             message = f"Kubernetes has no API group {quoted(group)}: the rule matches only custom resources in it"
             yield warning("unknown-resource", path, message, f'did you mean "{near}"?')
@@ -516,8 +511,7 @@ def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
         yield warning("unserved-version", path / "apiVersion", message, f"it serves {', '.join(versions)}")
     else:
         message = f"kind {quoted(kind.kind)} does not exist in {kind.api_version}: the policy always fails"
-        hint = did_you_mean(kind.kind, names, quotes='"')
-        yield warning("unknown-resource", path / "kind", message, hint)
+        yield warning("unknown-resource", path / "kind", message, did_you_mean(kind.kind, names, quotes='"'))
 
 
 class Cost(NamedTuple):

@@ -47,14 +47,9 @@ _SCALARS: Final[Mapping[str, Type]] = {
     shapes.BYTES: types.BYTES,
 }
 _WORKS: Final = "the API server states this in status.typeChecking, and evaluates the expression all the same"
-_EQUALITY: Final = frozenset({"_==_", "_!=_"})
 _BRANCHES: Final[Mapping[str, bool | None]] = {"_||_": True, "_&&_": False, "_?_:_": None}
 """The operators that may leave operands out, with the value of an operand that decides; a condition has none."""
-_COST_OF_ASKING: Final = 1_000
-"""The most that it may cost to ask for the kind."""
 _WORDS: Final = Pattern(r"\w+")
-_VERSIONS: Final = frozenset({"apiVersion", "version"})
-"""The fields by which an expression asks for the version, so that it may read the fields of each."""
 _APART: Final = "the API server tells the types of different fields apart: write dyn(…) around one of them"
 
 
@@ -119,7 +114,8 @@ def _unread(policy: Policy, kinds: Kinds, mistyped: Collection[Path]) -> Iterato
         if is_alone and len(places) == len(matched) and (in_any_version or hint):  # or another release may have it
             of = " or ".join(dict.fromkeys(each.kind for each in matched))
             message = f"no {one}{of} has {name} there{effect}"
-        elif usual and place and words.isdisjoint({place, *_VERSIONS}) and usual.kind in having:
+        # An expression that asks for the version may read the fields of each.
+        elif usual and place and words.isdisjoint({place, "apiVersion", "version"}) and usual.kind in having:
             rule, effect = (rule, effect) if is_tested else ("fails-on-valid", f": no such key: {name}")
             message = f"a {usual.kind} of {usual.api_version} never has {name} there{effect}"
         else:
@@ -213,7 +209,7 @@ def _is_comparison_with_null(issue: Issue) -> bool:
     if issue.code != NO_OVERLOAD:
         return False
     function, signature = issue.arguments
-    return function in _EQUALITY and types.NULL in signature.arguments
+    return function in {"_==_", "_!=_"} and types.NULL in signature.arguments
 
 
 def _reached(
@@ -255,7 +251,7 @@ def _value_for(node: Expression, environment: Environment, kind: GroupVersionKin
         program = environment.program(Checked("", node, node.type))
         if [*program.variables] == ["object"]:
             obj = {"apiVersion": kind.api_version, "kind": kind.kind}
-            value = program.evaluate({"object": obj}, meter=Meter(_COST_OF_ASKING))
+            value = program.evaluate({"object": obj}, meter=Meter(1_000))
             return value if isinstance(value, bool) else None
     return None
 

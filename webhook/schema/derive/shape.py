@@ -92,7 +92,7 @@ class Structure:
         """Whether it may have other fields."""
         self.is_pruned = False
         """Whether the API server drops other fields, in place of refusing them."""
-        self._fields, self._replaced = _wire(wanted), replaced
+        self._fields, self._replaced = {**wanted.opaque, **wanted.fields}, replaced
         self._shapes: dict[str, Shape] = {}
 
     def field(self, name: str) -> Shape | None:
@@ -115,11 +115,6 @@ class Structure:
 
 
 Shape = Scalar | Anything | ListOf | MapOf | Structure
-
-
-def _wire(type_: type[Struct]) -> dict[str, Field]:
-    """Return all fields that a value of a type may have."""
-    return {**type_.opaque, **type_.fields}
 
 
 def _shape(field: Field, replaced: Replaced) -> Shape:
@@ -147,7 +142,7 @@ def _list(field: Array, replaced: Replaced) -> ListOf:
     if not field.list_map_keys:
         return ListOf(item, field.list_type)
     assert isinstance(field.item, Nested)  # noqa: S101 - only structs have keys
-    fields = _wire(replaced.get(field.item.type, field.item.type))
-    keys = [(name, fields[name]) for name in field.list_map_keys]
+    type_ = replaced.get(field.item.type, field.item.type)
+    keys = [(name, type_.fields.get(name) or type_.opaque[name]) for name in field.list_map_keys]
     defaults = ((name, key.default or getattr(key, "zero", None)) for name, key in keys)
     return ListOf(item, MERGED, tuple(defaults))
