@@ -92,8 +92,7 @@ class _Reader:
     """Reads a pattern, with the branches of the innermost group so far, and the parts of the last branch."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
+        self._text, self._at = text, 0
         self._branches: list[Node] = []
         self._parts: list[Node] = []
         self._around: list[tuple[int, bool, list[Node], list[Node]]] = []
