@@ -247,7 +247,8 @@ class _Reader:
             size = most * part.size + most - least
         else:
             size = 1 + least * part.size if least else 2 + part.size
-        weight, copies = part.weight + 1 if counts is None else part.weight * count, part.copies * count if most else 1
+        weight = part.weight + 1 if counts is None else part.weight * count
+        copies = part.copies * count if most else 1
         node = Node(OTHER, max(1, size), weight=weight, height=part.height + 1, copies=copies)
         self._parts[-1] = node
         self._check(node)
