@@ -137,6 +137,11 @@ class TestPathsThatUsersAdd:
         warned, refused = ([line for line in each.splitlines() if "did you mean" in line] for each in outputs)
         assert warned == refused != []
 
+    def test_a_note_about_a_manifest_in_an_object_stays_one(self) -> None:
+        held = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "a", "namespace": "b"}}
+        (problem,) = problems_of("example.com/v1", "Bundle", {"spec": {"manifest": {**held, "spec": {}}}})
+        assert (problem.level, problem.rule) == ("note", "namespace-dropped")
+
     def test_hints_have_the_paths_of_the_object(self) -> None:
         pod = {"containers": [{**CONTAINER, "nodeSelector": {"a": "b"}}], "resourceClaims": SPEC["resourceClaims"]}
         hints = [each.hint for each in problems_of("example.com/v1", "Trainer", {"spec": {"pod": pod}})]

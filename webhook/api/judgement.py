@@ -288,7 +288,7 @@ def _new(
         obj = _without(obj, dropped)
         problems = examined(struct, obj)[1]
     found = [*found, *problems]
-    if any(problem.level == ERROR and problem.rule not in CHECKED_LAST for problem in found):
+    if found and any(problem.level == ERROR and problem.rule not in CHECKED_LAST for problem in found):
         found = [problem for problem in found if problem.rule != PREFIX_IN_PATH]
     return _arranged(found, struct, obj)
 

@@ -294,7 +294,8 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool = Fa
     for title, content in islice(sections.items(), _BRIEF if is_brief else None):
         if content:
             lines += ["", f"{title}:", *content]
-    return "\n".join([*lines, *["", f"`draguard explain {place}` shows more"][: 2 * is_brief]])
+    lines += ["", f"`draguard explain {place}` shows more"] if is_brief else []
+    return "\n".join(lines)
 
 
 def of_rule(name: str, rule: ExplainedRule, *, is_brief: bool = False) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.objects import JSONObject, group_of, mapping, text
 from webhook.patterns import Pattern
-from webhook.problem import WARNING, Path, Problem, Steps
+from webhook.problem import ERROR, WARNING, Path, Problem, Steps
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -282,7 +282,8 @@ class ManifestIn(NamedTuple):
 
     def seen(self, problem: Problem) -> Problem:
         """Return a problem of the manifest as one of the object."""
-        path, level = self.place(problem.path), problem.level if self.is_known else WARNING
+        path = self.place(problem.path)
+        level = WARNING if problem.level == ERROR and not self.is_known else problem.level
         spelled = None if problem.spelled is None else self.place(problem.spelled)
         if self._start(self._whole(problem.path)):  # fixes are not made in a text
             from webhook.hints.fields import hinted  # few manifests are in texts

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import CostFunction
-from webhook.cel.runtime.meter import Meter, caught, count_built, count_bytes
+from webhook.cel.runtime.meter import Meter, caught, count_built
 from webhook.cel.runtime.operators import OPERATORS, RECEIVERS, no_such_overload, refusal_of
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.types.values import OWN_CLASSES, PLAIN_CLASSES, Optional, Value, from_key, python_type, type_of
@@ -146,20 +146,15 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
     builds = any(overload.result.kind in BUILT for overload in overloads)
     builds_texts = any(overload.result == _TEXTS for overload in overloads)
 
-    def count_texts(meter: Meter, result: Value) -> Value:
-        if type(result) is list:
-            count_bytes(meter, len(result) * _TEXT_BYTES)
-        return count_built(meter, result)
-
-    count = count_texts if builds_texts else count_built
-
     def call(meter: Meter, *arguments: Value) -> Value:
         key = type(arguments[0]) if arity == 1 else tuple(map(type, arguments))
         try:
             result = (known.get(key) or find(key, *arguments))(*arguments)
         except EvaluationError:
             return caught()
-        return count(meter, result) if builds else result
+        if not builds:
+            return result
+        return count_built(meter, result, len(result) * _TEXT_BYTES if builds_texts and type(result) is list else 0)
 
     return call
 

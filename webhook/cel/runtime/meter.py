@@ -52,28 +52,17 @@ def look(meter: Meter, left: int, mark: int) -> int:
     return left - SHARE if left > SHARE else 0
 
 
-def count_bytes(meter: Meter, size: int) -> None:
-    """Counts bytes of texts, lists and maps that are built.
+def count_built(meter: Meter, value: Any, more: int = 0) -> Any:  # any CEL value
+    """Counts the bytes of a new text, list or map, without those of its elements, and more; gives the value.
 
     Raises:
         CostLimitExceededError: The evaluations have built too many bytes in all.
     """
-    meter.bytes -= size
+    meter.bytes -= getsizeof(value) + more
     if meter.bytes < 0:
         raise CostLimitExceededError(
             f"operation cancelled: texts, lists and maps of more than {MAX_BYTES >> 20} MiB built"
         )
-
-
-def count_built(meter: Meter, value: Any) -> Any:  # any CEL value
-    """Counts the bytes of a new text, list or map, without those of its elements; gives the value.
-
-    Raises:
-        CostLimitExceededError: The evaluations have built too many bytes in all.
-    """
-    meter.bytes -= getsizeof(value)
-    if meter.bytes < 0:
-        count_bytes(meter, 0)
     return value
 
 
