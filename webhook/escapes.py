@@ -1,4 +1,4 @@
-"""Go's escapes in string literals (strconv.Quote) and its white space, and escapes of unprintable characters."""
+"""Go's escapes in string literals (strconv.Quote), white space and booleans; and escapes of unprintable characters."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ GO_ESCAPES: Final = str.maketrans(
     }
 )
 """The escapes of characters that have one, for :meth:`str.translate`."""
+GO_BOOLEANS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+"""The texts that ``strconv.ParseBool`` accepts."""
 _TWO_DIGITS: Final = 0x80
 _FOUR_DIGITS: Final = 0x10000
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from functools import cache, lru_cache
-from typing import Final
 
+from webhook.escapes import GO_BOOLEANS
 from webhook.release import Release
 from webhook.schema import OLDEST
 from webhook.spelling import nearest
@@ -145,17 +145,10 @@ def parse(text: str) -> dict[str, bool]:
         gate, given, value = (part.strip() for part in pair.partition("="))
         if not given:
             raise GateError(f"missing bool value for feature gate {gate}: write {gate}=true or {gate}=false", gate)
-        if value not in BOOLEANS:
+        if value not in GO_BOOLEANS:
             raise GateError(f"invalid value of {gate}: {value!r} is neither true nor false", gate)
-        stated[gate] = BOOLEANS[value]
+        stated[gate] = GO_BOOLEANS[value]
     return stated
-
-
-BOOLEANS: Final[Mapping[str, bool]] = {
-    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
-"""The texts that Go's ``strconv.ParseBool`` accepts."""
 
 
 def known(gate: str, release: Release) -> bool:

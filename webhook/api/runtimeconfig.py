@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from webhook.api.gates import BOOLEANS
 from webhook.api.versions import GROUP
+from webhook.escapes import GO_BOOLEANS
 from webhook.patterns import Pattern
 from webhook.release import Release
 
@@ -38,9 +38,9 @@ def parse(text: str) -> dict[str, bool]:
             raise ValueError(f"invalid value {key}={value}: write {key}=true or {key}=false")
         if not 1 <= key.count("/") <= 2 or (key.startswith("api/") and key not in {*OF_STAGES, "api/v1"}):  # noqa: PLR2004
             raise ValueError(f"invalid key {key!r}: write GROUP/VERSION, such as {GROUP}/v1beta1, or api/beta")
-        if value and value not in BOOLEANS:
+        if value and value not in GO_BOOLEANS:
             raise ValueError(f"invalid value of {key}: {value!r} is neither true nor false")
-        stated[key] = BOOLEANS.get(value, True)
+        stated[key] = GO_BOOLEANS.get(value, True)
     return stated
 
 

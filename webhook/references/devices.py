@@ -466,7 +466,7 @@ def _refused(
     if free is None:
         return ()
     from webhook.simulation.cluster import Demand, Needs, Round
-    from webhook.simulation.rejections import Explainer
+    from webhook.simulation.rejections import node_groups
 
     pod = pod or {}
     made = (_claim(name, namespace_of(pod), devices) for name, devices in claims.items())
@@ -484,7 +484,7 @@ def _refused(
         found[node] = round_.filter_devices(node)
         if not found[node].by_devices or found[node].error:
             return ()
-    return Explainer(free).groups(found, round_)
+    return node_groups(found, round_)
 
 
 def _claim(name: str, namespace: str, devices: JSONObject) -> JSONObject:

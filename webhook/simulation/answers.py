@@ -38,7 +38,7 @@ from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, written
 from webhook.simulation.changes import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, UNAVAILABLE, Cluster, Needs, Round, Verdicts
-from webhook.simulation.rejections import NAMED_MAX, Explainer, NodeGroup, cause
+from webhook.simulation.rejections import NAMED_MAX, NodeGroup, cause, depths, node_groups, unnamed
 from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler, other_scheduler
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
@@ -155,8 +155,6 @@ class Answers:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._cluster = scheduler.cluster
-        self._explainer = Explainer(scheduler.cluster)
-        self._suggestions = Suggestions(scheduler.cluster)
         self._known = WeakKeyDictionary[Verdicts, tuple[int, tuple[str, ...], JSONObject, Advice]]()
         """The explanation of pods, for others of the same needs: how long the log was, the claims, and what is said."""
         self._advice = _NOTHING
@@ -177,7 +175,7 @@ class Answers:
         if placement.node is not None or placement.candidates:
             return None
         verdicts, needs = placement.verdicts, placement.needs
-        depths = self._explainer.depths(verdicts.by_node, Round(self._cluster, needs)) if verdicts and needs else {}
+        passed = depths(verdicts.by_node, Round(self._cluster, needs)) if verdicts and needs else {}
         names = self._cluster.names
         helps = [
             ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
@@ -185,7 +183,7 @@ class Answers:
         if verdicts and verdicts in self._known:
             # The changes that were tried left the cluster as it was: only the log grew.
             self._known[verdicts] = len(self._cluster.log), *self._known[verdicts][1:]
-        return Overlay(placement.pod, depths, helps)
+        return Overlay(placement.pod, passed, helps)
 
     @staticmethod
     def unfinished(pod: JSONObject, reason: str) -> dict[str, Any]:
@@ -223,11 +221,9 @@ class Answers:
         if log == len(self._cluster.log):
             return _renamed(why, dict(zip(claims, names, strict=True))), advice
         round_ = Round(self._cluster, needs)
-        groups = (
-            self._explainer.groups(verdicts.by_node, round_) if verdicts.nodes else [self._explainer.unnamed(needs)]
-        )
+        groups = node_groups(verdicts.by_node, round_) if verdicts.nodes else [unnamed(self._cluster, needs)]
         error = next(iter(verdicts.errors.values()), NO_FAULT)
-        advice = self._suggestions.of(needs, groups, error)
+        advice = Suggestions(self._cluster, needs).advice(groups, error)
         found = _advised(groups, advice, "" if verdicts.errors else cause(groups))
         self._known[verdicts] = len(self._cluster.log), names, found, advice
         return found, advice

@@ -50,7 +50,7 @@ from webhook.simulation.cluster import (
     amount_text,
     once_recovered,
 )
-from webhook.simulation.rejections import COPY, Explainer, NodeGroup, holder, taints_of, used_by, wanted_of
+from webhook.simulation.rejections import COPY, NodeGroup, holder, node_groups, taints_of, used_by, wanted_of
 from webhook.simulation.workloads import owners_of
 from webhook.spelling import nearest, some_of
 
@@ -907,28 +907,28 @@ class Advice(NamedTuple):
 
 
 class Suggestions:
-    """Suggests changes that let pending pods fit, by trying them.
+    """Suggests changes that let a pending pod fit, by trying them.
 
     Args:
         cluster: The cluster, as it was when the pod was refused; suggestions do not change it.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, needs: Needs) -> None:
+        self._cluster, self._needs = cluster, needs
         self._filtered = self._tried = 0
 
-    def of(self, needs: Needs, groups: Sequence[NodeGroup], error: Fault) -> Advice:
-        """List the changes that would let a pod fit.
+    def advice(self, groups: Sequence[NodeGroup], error: Fault) -> Advice:
+        """List the changes that would let the pod fit.
 
         Args:
+            groups: The nodes that refuse it.
             error: The error that made the scheduler give up on it; empty without one.
         """
-        self._filtered = self._tried = 0
         best: list[Suggestion] = []
         try:
             end, outer = monotonic() + _SECONDS, current().deadline
             with limited(Budget(deadline=end if outer is None else min(end, outer))):
-                for each in self._every(needs, groups, error):
+                for each in self._every(groups, error):
                     best.append(each)  # noqa: PERF402 - those found until the deadline count
         except DeadlineExceededError:
             is_complete = False
@@ -938,39 +938,37 @@ class Suggestions:
         best.sort(key=lambda each: (each.selects_less, sum(one.size for one in each.changes), -each.nodes))
         return Advice(best, self._tried, is_complete)
 
-    def _every(self, needs: Needs, groups: Sequence[NodeGroup], error: Fault) -> Iterator[Suggestion]:
+    def _every(self, groups: Sequence[NodeGroup], error: Fault) -> Iterator[Suggestion]:
         """Try changes to the pod, then those to the cluster; if none of these helps, one of each together."""
-        helps = False
-        cluster = self._cluster
-        changes = self._of_pod(needs, groups, error)
+        helps, cluster, needs = False, self._cluster, self._needs
+        changes = self._of_pod(groups, error)
         if other := [each for each in changes if not each.size or each.selects_less][:1]:
             with ExitStack() as released:  # to see what a selector hides
-                round_ = self._round(needs, other, released)
-                groups = [*groups, *Explainer(cluster).groups(self._verdicts(round_).by_node, round_)]
-            changes = self._of_pod(needs, groups, error)
+                round_ = self._round(other, released)
+                groups = [*groups, *node_groups(self._verdicts(round_).by_node, round_)]
+            changes = self._of_pod(groups, error)
         if needs.claims or any(group.requests for group in groups):
             changes = _smallest([*changes, *releases(cluster, needs, groups)])
-        for found in self._alone_or_paired(needs, changes):
+        for found in self._alone_or_paired(changes):
             helps = True
             yield found
         updates = list(of_cluster(cluster, needs, groups, error))
         updated = False
         for update in updates:
             if not (updated and update.about == RELEASE):
-                for found in self._try(needs, (update,)):
+                for found in self._try((update,)):
                     helps = True
                     updated = updated or update.about == RELEASE
                     yield found
         if not helps:
-            yield from self._paired(needs, [(change, update) for update in updates for change in changes])
+            yield from self._paired([(change, update) for update in updates for change in changes])
 
-    def _of_pod(self, needs: Needs, groups: Sequence[NodeGroup], error: Fault) -> list[Change]:
+    def _of_pod(self, groups: Sequence[NodeGroup], error: Fault) -> list[Change]:
         """Return the changes to a pod and its claims."""
-        return _smallest(
-            [*of_claims(self._cluster, needs.claims, groups, error), *of_pods(self._cluster, needs, groups)]
-        )
+        cluster, needs = self._cluster, self._needs
+        return _smallest([*of_claims(cluster, needs.claims, groups, error), *of_pods(cluster, needs, groups)])
 
-    def _alone_or_paired(self, needs: Needs, changes: Sequence[Change]) -> Iterator[Suggestion]:
+    def _alone_or_paired(self, changes: Sequence[Change]) -> Iterator[Suggestion]:
         """Try each change alone; if none helps, in pairs.
 
         If only the loss of a selector helps, pairs that keep all selectors are tried, too.
@@ -978,57 +976,55 @@ class Suggestions:
         alone: list[Suggestion] = []
         for change in changes:
             self._tried += 1
-            for found in self._try(needs, (change,)):
+            for found in self._try((change,)):
                 if not any(found.nodes <= each.nodes and found.changes[0].exceeds(each.changes[0]) for each in alone):
                     alone.append(found)
                     yield found
         if all(each.selects_less for each in alone):
-            for found in self._paired(needs, combinations(changes, 2)):
+            for found in self._paired(combinations(changes, 2)):
                 if not (alone and found.selects_less):
                     yield found
 
-    def _paired(self, needs: Needs, pairs: Iterable[tuple[Change, Change]]) -> Iterator[Suggestion]:
+    def _paired(self, pairs: Iterable[tuple[Change, Change]]) -> Iterator[Suggestion]:
         """Try pairs of changes of different things, the smallest first."""
         different = [pair for pair in pairs if pair[0].about != pair[1].about]
         for pair in sorted(different, key=lambda pair: pair[0].size + pair[1].size)[:_PAIRED_MAX]:
             self._tried += 1
-            yield from islice(self._try(needs, pair), 1)
+            yield from islice(self._try(pair), 1)
 
-    def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[Suggestion]:
+    def _try(self, changes: tuple[Change, ...]) -> Iterator[Suggestion]:
         """Try changes together: with the smallest that help in place of each, and that open as many nodes."""
-        fitting, at_least = self._nodes(needs, changes)
+        fitting, at_least = self._nodes(changes)
         if not fitting:
             return
-        exact, nodes = self._least(needs, changes, fitting, opening=1)
-        yield self._suggestion(needs, exact, nodes, at_least=at_least)
+        exact, nodes = self._least(changes, fitting, opening=1)
+        yield self._suggestion(exact, nodes, at_least=at_least)
         if len(fitting) > len(nodes):
-            most, nodes = self._least(needs, changes, fitting, opening=len(fitting))
-            yield self._suggestion(needs, most, nodes, at_least=at_least)
+            most, nodes = self._least(changes, fitting, opening=len(fitting))
+            yield self._suggestion(most, nodes, at_least=at_least)
 
-    def _suggestion(
-        self, needs: Needs, changes: tuple[Change, ...], opened: Sequence[int], *, at_least: bool
-    ) -> Suggestion:
-        said, made = " and ".join(each.text for each in changes), partial(self._made, needs, changes, opened[0])
+    def _suggestion(self, changes: tuple[Change, ...], opened: Sequence[int], *, at_least: bool) -> Suggestion:
+        said, made = " and ".join(each.text for each in changes), partial(self._made, changes, opened[0])
         return Suggestion(said, len(opened), at_least, opened, made, changes)
 
     def _least(
-        self, needs: Needs, changes: tuple[Change, ...], fitting: list[int], *, opening: int
+        self, changes: tuple[Change, ...], fitting: list[int], *, opening: int
     ) -> tuple[tuple[Change, ...], list[int]]:
         """Put the smallest change in place of each that still opens some number of nodes; return the nodes, too."""
         exact, nodes = changes, fitting
         for place, change in enumerate(changes):
             for closer in islice(change.closer(fitting), _CLOSER_MAX):
                 less = (*exact[:place], closer, *exact[place + 1 :])
-                found, _ = self._nodes(needs, less)
+                found, _ = self._nodes(less)
                 if len(found) >= opening:
                     exact, nodes = less, found
                     break
         return exact, nodes
 
-    def _nodes(self, needs: Needs, changes: Sequence[Change]) -> tuple[list[int], bool]:
+    def _nodes(self, changes: Sequence[Change]) -> tuple[list[int], bool]:
         """Return the nodes that would accept the pod, and whether others were left untried."""
         with ExitStack() as released:
-            round_ = self._round(needs, changes, released)
+            round_ = self._round(changes, released)
             if self._filtered > _FILTERED_MAX:
                 raise DeadlineExceededError
             if not round_.is_reservable:
@@ -1043,9 +1039,9 @@ class Suggestions:
         self._filtered += len(verdicts.by_node)
         return verdicts
 
-    def _made(self, needs: Needs, changes: Sequence[Change], node: int) -> Made:
+    def _made(self, changes: Sequence[Change], node: int) -> Made:
         with ExitStack() as released:
-            made = Made.on(node, self._round(needs, changes, released))
+            made = Made.on(node, self._round(changes, released))
         return made._replace(
             released=[full_name_of(each.released) for each in changes if each.released is not None],
             objects=[obj for each in changes for obj in each.objects],
@@ -1053,9 +1049,9 @@ class Suggestions:
             is_release=len(changes) == 1 and changes[0].released is not None,
         )
 
-    def _round(self, needs: Needs, changes: Sequence[Change], released: ExitStack) -> Round:
+    def _round(self, changes: Sequence[Change], released: ExitStack) -> Round:
         """Return a check of nodes with changes made; claims are released until the end of a block."""
-        cluster = self._cluster
+        cluster, needs = self._cluster, self._needs
         for change in changes:
             needs, cluster = change.edit(needs), change.cluster or cluster
             if change.released is not None:

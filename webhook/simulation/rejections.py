@@ -134,7 +134,7 @@ class NodeGroup(NamedTuple):
 
     Args:
         reasons: The scheduler's messages for each.
-        requests: The devices left for each request, as :class:`Explainer` writes them.
+        requests: The devices left for each request, as `_request` describes them.
         resolvable: Whether the nodes would accept the pod if other pods were gone, its devices aside.
         details: Details of the reasons: where else a claim has its devices, why requests cannot be met together.
         by_devices: Whether devices are the reason; if not, but there are requests, their devices are missing, too.
@@ -229,208 +229,202 @@ The devices are None if they are not the reason, nor missing besides.
 """
 
 
-class Explainer:
-    """Explains the verdicts of nodes on a pod.
+def unnamed(cluster: Cluster, needs: Needs) -> NodeGroup:
+    """Return all nodes as a group, as the pod's node affinity names others, which do not exist."""
+    names = [*(nodes_named(needs.demand.spec) or ())]
+    missing = f"its node affinity requires nodes {shortened(names)}, which do not exist"
+    if len(names) == 1:
+        hint = did_you_mean(names[0], cluster.index)
+        missing = f"its node affinity requires node {names[0]}, which does not exist{hint and f': {hint}'}"
+    return NodeGroup(tuple(cluster.names), (UNNAMED,), (), details=(missing,))
+
+
+def node_groups(by_node: Mapping[int, NodeVerdict], round_: Round) -> list[NodeGroup]:
+    """Group the nodes that refuse a pod, the closest first."""
+    alike: dict[Hashable, tuple[NodeVerdict, list[_Look]]] = {}
+    cluster, needs = round_.cluster, round_.needs
+    for node, verdict in by_node.items():
+        if verdict.reasons:
+            funnels = _funnels(node, verdict, round_)
+            key: Hashable = (
+                verdict.unavailable,
+                taints(verdict, cluster.nodes[node], needs.demand),
+                tuple((request, *each.items()) for request, each in verdict.taken.items()),
+            )
+            conflict = _conflict(funnels or (), needs)
+            if funnels is not None:
+                key = tuple(each.key for each in funnels), conflict
+            alike.setdefault((verdict.reasons, key), (verdict, []))[1].append((node, funnels, conflict))
+    found = [_group(cluster, *each, needs) for each in alike.values()]
+    return sorted(found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes)))
+
+
+def depths(by_node: Mapping[int, NodeVerdict], round_: Round) -> Mapping[tuple[str, str], Mapping[DeviceID, int]]:
+    """Return how many steps devices pass, by claim and request; those of other nodes are left out.
+
+    Other nodes refuse the pod before their devices are looked at.
+    """
+    found: defaultdict[tuple[str, str], dict[DeviceID, int]] = defaultdict(dict)
+    for node, verdict in by_node.items():
+        for funnel in _funnels(node, verdict, round_) or ():
+            known = found[funnel.claim, funnel.request]
+            for device, depth in funnel.depths():
+                known[device.id] = max(depth, known.get(device.id, 0))
+    return found
+
+
+def _funnels(node: int, verdict: NodeVerdict, round_: Round) -> Sequence[Funnel] | None:
+    """Return the devices left on a node for each request; None if they are not the reason, nor missing besides."""
+    if verdict.plugin == RESOURCES:
+        verdict = round_.filter_devices(node)
+    attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
+    return None if attempt is None else attempt.explain(round_.cluster.nodes[node].node)
+
+
+def _group(cluster: Cluster, verdict: NodeVerdict, looks: Sequence[_Look], needs: Needs) -> NodeGroup:
+    node, funnels, conflict = looks[0]
+    nodes = [each for each, *_ in looks]
+    names = tuple(map(cluster.names.__getitem__, nodes))
+    reasons, resolvable = verdict.reasons, verdict.resolvable
+    if verdict.taken:  # the node has what the devices take of it, but for other pods
+        wanted = needs.demand.with_more(total(verdict.taken)).requests
+        allocatable = cluster.nodes[node].allocatable
+        resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
+    said = [*details(cluster, nodes, verdict, needs)]
+    if funnels is None:
+        return NodeGroup(names, reasons, (), resolvable, tuple(said), taken=total(verdict.taken))
+    compete = _compete(funnels)
+    requests = tuple(_request(cluster, each, looks, needs, compete=compete) for each in funnels)
+    said += filter(None, [": ".join(filter(None, conflict))])
+    return NodeGroup(names, reasons, requests, resolvable, tuple(said), verdict.by_devices, conflict.why)
+
+
+def details(cluster: Cluster, nodes: Sequence[int], verdict: NodeVerdict, needs: Needs) -> Iterator[str]:
+    """Describe what is behind reasons that are not about devices."""
+    yield from (elsewhere(cluster, needs.claims[each]) for each in verdict.unavailable)
+    if not verdict.by_devices:
+        states = [cluster.nodes[each] for each in nodes]
+        yield from taints(verdict, states[0], needs.demand)
+        yield from labels(verdict, states, needs.demand)
+        demand = needs.demand.with_more(total(verdict.taken)) if verdict.taken else needs.demand
+        shares = {_subject(*key, needs): each for key, each in verdict.taken.items()}
+        yield from shortages(verdict, states, demand, shares)
+        if shares and len(nodes) == 1:
+            yield from cluster.users(nodes[0], verdict.missing)
+
+
+def _request(cluster: Cluster, funnel: Funnel, looks: Sequence[_Look], needs: Needs, *, compete: bool) -> JSONObject:
+    """Describe the devices left for a request on the first of some nodes, and the obstacles on all of them.
 
     Args:
-        cluster: The cluster, as it was at the time of the verdicts.
+        funnel: The devices of the first node that are left for the request.
+        compete: Whether each request could be met alone.
     """
+    found = _Obstacles()
+    for node, funnels, _ in looks[:_LOOKED_AT_MAX]:
+        for each in funnels or ():
+            if each.ask is funnel.ask:
+                reasons = each.reasons()
+                found.add(each, reasons)
+                for blame, counts in _obstacles(cluster, funnel, reasons):
+                    found.blames[blame] += counts
+                rivals = each.rivals() if compete or each.together is not None else ()
+                for reason, name in ((one, name) for one in (*reasons, *rivals) for name in one.holders):
+                    devices, on = found.held[name]
+                    on[cluster.names[node]] = None
+                    if reason.why != "counters":
+                        devices.add(reason.device.id)
+                    else:  # those that draw on the same counters
+                        of_claim = map(device_of, results_of(cluster.claim(name)))
+                        devices |= {one for one in of_claim if one[:2] == reason.device.slice.id}
+    blame, values = _most_common(found.blames)
+    constrained, together = funnel.constrained, funnel.together
+    because = {"counters": found.lacking, "taint": untolerated(found.tainted)}.get(blame.text, blame.text)
+    if not funnel.counts["seen"]:
+        others = (each for each in funnel.view.unused if each not in funnel.unused)
+        texts = (f"pool {each.pool} is {each.why}, and has no device of the class" for each in others)
+        because = "; ".join(filter(None, (next(texts, _NO_DEVICES), cluster.of_other_nodes)))
+    if found.elsewhere:
+        because = "; ".join(filter(None, (because, f"{found.elsewhere} more in these pools for other nodes")))
+    wishes = []
+    for expression in (text(each, "cel", "expression") for each in items(funnel.ask.raw, "selectors")):
+        parts = _parts(cluster, expression)
+        wishes.append(parts.wanted() if parts else expression)
+    wish = " and ".join(wishes)
+    examined = min(len(looks), _LOOKED_AT_MAX)
+    return {
+        "claim": funnel.claim,
+        "request": funnel.request,
+        "for": _subject(funnel.claim, funnel.request, needs),
+        "wanted": funnel.wanted,
+        **funnel.counts,
+        "constrained": constrained,
+        "constraint": constraint(funnel),
+        "together": together and together.devices,
+        "selecting": wish if len(wish) <= _WISH_MAX else "",
+        "because": because,
+        "short": max(("capacity", "counters"), key=found.whys.__getitem__),
+        "counters": [
+            {"counterSet": counter_set, "counter": name, "left": _sorted(left), "consumed": _sorted(consumed)}
+            for (counter_set, name), (left, consumed) in found.counters.items()
+        ],
+        "taints": [
+            {"taints": [each._asdict() for each in sorted(several)], "devices": devices}
+            for several, devices in found.tainted.items()
+        ],
+        "lacking": {"name": blame.name, "values": values} if blame.name else None,
+        "unused": list(found.unused.values()),
+        "allExamined": len(looks) == examined,
+        "heldBy": [
+            {**holder(cluster, name, len(devices)), "nodes": [] if len(on) == examined else list(on)}
+            for name, (devices, on) in sorted(found.held.items(), key=lambda each: -len(each[1][0]))
+        ],
+    }
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
 
-    def unnamed(self, needs: Needs) -> NodeGroup:
-        """Return all nodes as a group, as the pod's node affinity names others, which do not exist."""
-        names = [*(nodes_named(needs.demand.spec) or ())]
-        missing = f"its node affinity requires nodes {shortened(names)}, which do not exist"
-        if len(names) == 1:
-            hint = did_you_mean(names[0], self._cluster.index)
-            missing = f"its node affinity requires node {names[0]}, which does not exist{hint and f': {hint}'}"
-        return NodeGroup(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))
+def _obstacles(cluster: Cluster, funnel: Funnel, reasons: Sequence[Reason]) -> Iterator[tuple[Blame, bool]]:
+    """Describe the obstacles at the first step that leaves too few devices, and tell which count.
 
-    def groups(self, by_node: Mapping[int, NodeVerdict], round_: Round) -> list[NodeGroup]:
-        """Group the nodes that refuse a pod, the closest first."""
-        alike: dict[Hashable, tuple[NodeVerdict, list[_Look]]] = {}
-        needs = round_.needs
-        for node, verdict in by_node.items():
-            if verdict.reasons:
-                funnels = self._funnels(node, verdict, round_)
-                key: Hashable = (
-                    verdict.unavailable,
-                    taints(verdict, self._cluster.nodes[node], needs.demand),
-                    tuple((request, *each.items()) for request, each in verdict.taken.items()),
-                )
-                conflict = _conflict(funnels or (), needs)
-                if funnels is not None:
-                    key = tuple(each.key for each in funnels), conflict
-                alike.setdefault((verdict.reasons, key), (verdict, []))[1].append((node, funnels, conflict))
-        found = [self._group(*each, needs) for each in alike.values()]
-        return sorted(
-            found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
-        )
+    Devices without a capacity of some name do not, as they would hide what the others lack.
+    """
+    wanted = funnel.least
+    for step, left in funnel.counts.items():
+        if left >= wanted or step == "seen":
+            continue
+        others = set() if step == "enough" else {"node"}
+        found = [each for each in reasons if (each.step == step and each.why != "in use") or each.why in others]
+        # Where some devices are left, those of other drivers were not meant.
+        meant = {device.content.driver for device, depth in funnel.depths() if depth > STEPS.index(step)}
+        for each in found:
+            if not meant or each.device.content.driver in meant:
+                yield _first_false(cluster, funnel, each), each.why != "capacity" or bool(each.lacks[0].name)
+        return
+    constrained = funnel.constrained
+    if constrained is not None and constrained < wanted:
+        without = [(Blame(reason.text), True) for reason in reasons if reason.why == "constraint"]
+        yield from without or [(Blame(spread(funnel)), True)]
+    elif funnel.together is not None:
+        yield Blame(funnel.together.text), True
 
-    def depths(
-        self, by_node: Mapping[int, NodeVerdict], round_: Round
-    ) -> Mapping[tuple[str, str], Mapping[DeviceID, int]]:
-        """Return how many steps devices pass, by claim and request; those of other nodes are left out.
 
-        Other nodes refuse the pod before their devices are looked at.
-        """
-        found: defaultdict[tuple[str, str], dict[DeviceID, int]] = defaultdict(dict)
-        for node, verdict in by_node.items():
-            for funnel in self._funnels(node, verdict, round_) or ():
-                known = found[funnel.claim, funnel.request]
-                for device, depth in funnel.depths():
-                    known[device.id] = max(depth, known.get(device.id, 0))
-        return found
+def _first_false(cluster: Cluster, funnel: Funnel, reason: Reason) -> Blame:
+    """Describe the obstacle to the use of a device; the allocator's own words if it is unknown."""
+    if reason.why == "taint":
+        return Blame("taint")  # one for all taints
+    if reason.lacks:
+        lack = reason.lacks[0]
+        # One for all counters that are short, whichever devices consume them.
+        return Blame("counters") if lack.counter_set else Blame(reason.text, lack.name, lack.left)
+    if reason.selector and cluster.claim(funnel.claim):  # not that for extended resources
+        with suppress(EvaluationError):  # an attribute of a type that the release does not know
+            device = cluster.allocator.selectors.values.of(reason.device.content)
+            if (parts := _parts(cluster, reason.selector)) and (blamed := parts.blame(device)).text:
+                return blamed
+    return Blame(reason.text)
 
-    def _funnels(self, node: int, verdict: NodeVerdict, round_: Round) -> Sequence[Funnel] | None:
-        """Return the devices left on a node for each request; None if they are not the reason, nor missing besides."""
-        if verdict.plugin == RESOURCES:
-            verdict = round_.filter_devices(node)
-        attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
-        return None if attempt is None else attempt.explain(self._cluster.nodes[node].node)
 
-    def _group(self, verdict: NodeVerdict, looks: Sequence[_Look], needs: Needs) -> NodeGroup:
-        node, funnels, conflict = looks[0]
-        nodes = [each for each, *_ in looks]
-        names = tuple(map(self._cluster.names.__getitem__, nodes))
-        reasons, resolvable = verdict.reasons, verdict.resolvable
-        if verdict.taken:  # the node has what the devices take of it, but for other pods
-            wanted = needs.demand.with_more(total(verdict.taken)).requests
-            allocatable = self._cluster.nodes[node].allocatable
-            resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
-        details = [*self.details(nodes, verdict, needs)]
-        if funnels is None:
-            return NodeGroup(names, reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
-        compete = _compete(funnels)
-        requests = tuple(self._request(each, looks, needs, compete=compete) for each in funnels)
-        details += filter(None, [": ".join(filter(None, conflict))])
-        return NodeGroup(names, reasons, requests, resolvable, tuple(details), verdict.by_devices, conflict.why)
-
-    def details(self, nodes: Sequence[int], verdict: NodeVerdict, needs: Needs) -> Iterator[str]:
-        """Describe what is behind reasons that are not about devices."""
-        yield from (elsewhere(self._cluster, needs.claims[each]) for each in verdict.unavailable)
-        if not verdict.by_devices:
-            states = [self._cluster.nodes[each] for each in nodes]
-            yield from taints(verdict, states[0], needs.demand)
-            yield from labels(verdict, states, needs.demand)
-            demand = needs.demand.with_more(total(verdict.taken)) if verdict.taken else needs.demand
-            shares = {_subject(*key, needs): each for key, each in verdict.taken.items()}
-            yield from shortages(verdict, states, demand, shares)
-            if shares and len(nodes) == 1:
-                yield from self._cluster.users(nodes[0], verdict.missing)
-
-    def _request(self, funnel: Funnel, looks: Sequence[_Look], needs: Needs, *, compete: bool) -> JSONObject:
-        """Describe the devices left for a request on the first of some nodes, and the obstacles on all of them.
-
-        Args:
-            funnel: The devices of the first node that are left for the request.
-            compete: Whether each request could be met alone.
-        """
-        found = _Obstacles()
-        for node, funnels, _ in looks[:_LOOKED_AT_MAX]:
-            for each in funnels or ():
-                if each.ask is funnel.ask:
-                    reasons = each.reasons()
-                    found.add(each, reasons)
-                    for blame, counts in self._obstacles(funnel, reasons):
-                        found.blames[blame] += counts
-                    rivals = each.rivals() if compete or each.together is not None else ()
-                    for reason, name in ((one, name) for one in (*reasons, *rivals) for name in one.holders):
-                        devices, on = found.held[name]
-                        on[self._cluster.names[node]] = None
-                        if reason.why != "counters":
-                            devices.add(reason.device.id)
-                        else:  # those that draw on the same counters
-                            of_claim = map(device_of, results_of(self._cluster.claim(name)))
-                            devices |= {one for one in of_claim if one[:2] == reason.device.slice.id}
-        blame, values = _most_common(found.blames)
-        constrained, together = funnel.constrained, funnel.together
-        because = {"counters": found.lacking, "taint": untolerated(found.tainted)}.get(blame.text, blame.text)
-        if not funnel.counts["seen"]:
-            others = (each for each in funnel.view.unused if each not in funnel.unused)
-            texts = (f"pool {each.pool} is {each.why}, and has no device of the class" for each in others)
-            because = "; ".join(filter(None, (next(texts, _NO_DEVICES), self._cluster.of_other_nodes)))
-        if found.elsewhere:
-            because = "; ".join(filter(None, (because, f"{found.elsewhere} more in these pools for other nodes")))
-        wishes = []
-        for expression in (text(each, "cel", "expression") for each in items(funnel.ask.raw, "selectors")):
-            parts = self._parts(expression)
-            wishes.append(parts.wanted() if parts else expression)
-        wish = " and ".join(wishes)
-        examined = min(len(looks), _LOOKED_AT_MAX)
-        return {
-            "claim": funnel.claim,
-            "request": funnel.request,
-            "for": _subject(funnel.claim, funnel.request, needs),
-            "wanted": funnel.wanted,
-            **funnel.counts,
-            "constrained": constrained,
-            "constraint": constraint(funnel),
-            "together": together and together.devices,
-            "selecting": wish if len(wish) <= _WISH_MAX else "",
-            "because": because,
-            "short": max(("capacity", "counters"), key=found.whys.__getitem__),
-            "counters": [
-                {"counterSet": counter_set, "counter": name, "left": _sorted(left), "consumed": _sorted(consumed)}
-                for (counter_set, name), (left, consumed) in found.counters.items()
-            ],
-            "taints": [
-                {"taints": [each._asdict() for each in sorted(several)], "devices": devices}
-                for several, devices in found.tainted.items()
-            ],
-            "lacking": {"name": blame.name, "values": values} if blame.name else None,
-            "unused": list(found.unused.values()),
-            "allExamined": len(looks) == examined,
-            "heldBy": [
-                {**holder(self._cluster, name, len(devices)), "nodes": [] if len(on) == examined else list(on)}
-                for name, (devices, on) in sorted(found.held.items(), key=lambda each: -len(each[1][0]))
-            ],
-        }
-
-    def _obstacles(self, funnel: Funnel, reasons: Sequence[Reason]) -> Iterator[tuple[Blame, bool]]:
-        """Describe the obstacles at the first step that leaves too few devices, and tell which count.
-
-        Devices without a capacity of some name do not, as they would hide what the others lack.
-        """
-        wanted = funnel.least
-        for step, left in funnel.counts.items():
-            if left >= wanted or step == "seen":
-                continue
-            others = set() if step == "enough" else {"node"}
-            found = [each for each in reasons if (each.step == step and each.why != "in use") or each.why in others]
-            # Where some devices are left, those of other drivers were not meant.
-            meant = {device.content.driver for device, depth in funnel.depths() if depth > STEPS.index(step)}
-            for each in found:
-                if not meant or each.device.content.driver in meant:
-                    yield self._first_false(funnel, each), each.why != "capacity" or bool(each.lacks[0].name)
-            return
-        constrained = funnel.constrained
-        if constrained is not None and constrained < wanted:
-            without = [(Blame(reason.text), True) for reason in reasons if reason.why == "constraint"]
-            yield from without or [(Blame(spread(funnel)), True)]
-        elif funnel.together is not None:
-            yield Blame(funnel.together.text), True
-
-    def _first_false(self, funnel: Funnel, reason: Reason) -> Blame:
-        """Describe the obstacle to the use of a device; the allocator's own words if it is unknown."""
-        if reason.why == "taint":
-            return Blame("taint")  # one for all taints
-        if reason.lacks:
-            lack = reason.lacks[0]
-            # One for all counters that are short, whichever devices consume them.
-            return Blame("counters") if lack.counter_set else Blame(reason.text, lack.name, lack.left)
-        if reason.selector and self._cluster.claim(funnel.claim):  # not that for extended resources
-            with suppress(EvaluationError):  # an attribute of a type that the release does not know
-                device = self._cluster.allocator.selectors.values.of(reason.device.content)
-                if (parts := self._parts(reason.selector)) and (blamed := parts.blame(device)).text:
-                    return blamed
-        return Blame(reason.text)
-
-    def _parts(self, selector: str) -> Parts | None:
-        settings = self._cluster.settings
-        return parts_of(selector, settings.release, settings.gates)
+def _parts(cluster: Cluster, selector: str) -> Parts | None:
+    return parts_of(selector, cluster.settings.release, cluster.settings.gates)
 
 
 def stages_of(request: JSONObject) -> Iterator[tuple[str, str]]:

@@ -567,7 +567,7 @@ class _Pending:
     def _of_nodes(self, verdicts: Verdicts, needs: Needs) -> Iterator[Cause]:
         """Say what keeps the pod from the nodes that have devices for it; if none has, what devices lack."""
         if not verdicts.nodes:
-            (said,) = rejections.Explainer(self.scene.cluster).unnamed(needs).details
+            (said,) = rejections.unnamed(self.scene.cluster, needs).details
             named = (Ref("Node", each) for each in sorted(nodes_named(needs.demand.spec) or ()))
             yield Cause(said, [self.pod, *named], sort="node")
             return
@@ -591,7 +591,7 @@ class _Pending:
             yield Cause(f"no node has the devices of its allocated claims: {said}", allocated, helps, sort="claim")
         else:
             alone = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
-            groups = rejections.Explainer(self.scene.cluster).groups(alone, round_)
+            groups = rejections.node_groups(alone, round_)
             unmet = (rejections.unmet(each.requests).values() for each in groups)
             steps = [min((each.closeness for each in several), default=_TOGETHER) for several in unmet]
             nearest = (group for group, step in zip(groups, steps, strict=True) if step == max(steps))
@@ -610,7 +610,7 @@ class _Pending:
         """Say why the pod cannot have the devices of the nodes that refuse it for their devices only."""
         refusing = {node: each for node, each in verdicts.by_node.items() if each.by_devices}
         where = [self.scene.cluster.names[each] for each in refusing]
-        groups = rejections.Explainer(self.scene.cluster).groups(refusing, round_)
+        groups = rejections.node_groups(refusing, round_)
         yield from (each for each in Lacks(self, round_.needs, groups, where).causes() if each.sort in _UNUSABLE)
 
     def _unprovided(self, needs: Needs) -> Iterator[Cause]:
@@ -710,7 +710,7 @@ class _Pending:
             RESOURCES: f"{has} {full}",
         }.get(plugin, f"{is_} not suitable: {', '.join(refusal.reasons)}")
         nodes = [cluster.index[each.name] for each in states]
-        details = [*rejections.Explainer(cluster).details(nodes, refusal, needs)]
+        details = [*rejections.details(cluster, nodes, refusal, needs)]
         if taints and NODE_STATES.keys() >= {each.key for each in taints} and not is_ready(states[0].node):
             said, details = f"{is_} not ready", [*filter(None, [text(ready, "message") or text(ready, "reason")])]
         about: list[About] = [Ref("Resource", each) for each in refusal.missing]

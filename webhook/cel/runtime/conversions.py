@@ -29,7 +29,7 @@ from webhook.cel.types.values import (
     uint64,
     within,
 )
-from webhook.escapes import GO_ESCAPES
+from webhook.escapes import GO_BOOLEANS, GO_ESCAPES
 from webhook.formats.timestamps import CYCLE_DAYS, CYCLE_YEARS, parse_with_zone
 from webhook.patterns import Pattern
 
@@ -184,10 +184,6 @@ _DOUBLE: Final = Pattern(
     rf"|0x(?:_?{_HEXADECIMALS}(?:\.(?:{_HEXADECIMALS})?)?|\.{_HEXADECIMALS})p[+-]?{_DECIMALS})",
     re.IGNORECASE,
 )
-_BOOLS: Final = {
-    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
 _EXPONENT_FROM: Final = 6
 
 
@@ -272,7 +268,7 @@ def identity(value: Value) -> Value:
 
 
 CONVERSIONS: Final[Mapping[Type, Mapping[Type, Callable[[Any], Value]]]] = {
-    BOOL: {BOOL: identity, STRING: _reader(BOOL, _BOOLS.get)},
+    BOOL: {BOOL: identity, STRING: _reader(BOOL, GO_BOOLEANS.get)},
     BYTES: {BYTES: identity, STRING: lambda text: text.encode("utf-8", "surrogatepass")},
     DOUBLE: {DOUBLE: identity, INT: float, STRING: _reader(DOUBLE, _double), UINT: float},
     DURATION: {DURATION: identity, INT: _int_to_duration, STRING: _reader(DURATION, parse_duration, 1)},
