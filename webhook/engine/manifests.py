@@ -256,10 +256,9 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
 
 
 def _misfits(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
-    """List why a quota, a role, or an object that names the API group of DRA, cannot be decoded."""
+    """List why a quota, or an object that names the API group of DRA, such as a role, cannot be decoded."""
     version, kind = text(obj, "apiVersion"), text(obj, "kind")
-    is_read = kind == "ResourceQuota" or version.startswith("rbac.") or GROUP in repr(obj)
-    if not is_read or type_of(version, kind) is None:
+    if (kind != "ResourceQuota" and GROUP not in repr(obj)) or type_of(version, kind) is None:
         return []
     from webhook.documents.placeholders import has_placeholder  # few objects name it
 
