@@ -188,15 +188,15 @@ class QuickPolicies:
             keep(self._places, key, place, len(repr(key)))
         if not (_is_of(get("object"), place.kind) and _is_of(get("oldObject"), place.kind)):
             return None
-        steps = self._steps_of(place, request)
+        steps = place.steps or self._steps_of(place, request)
         if steps is None:
             return None
         return self._evaluate(steps, request) if steps.policies else (0, steps.notes)
 
     def _steps_of(self, place: _Place, request: Mapping[str, Any]) -> _Steps | None:
-        """Return the policies to evaluate for a request, which are cached if place and namespace tell them."""
-        if place.plan is None or place.steps is not None:
-            return place.steps
+        """Return the policies to evaluate, where the place does not tell them; cached if it does with the namespace."""
+        if place.plan is None:
+            return None
         if not place.by_namespace:
             return self._steps(place.plan, request)
         namespace = text(request, "namespace")
