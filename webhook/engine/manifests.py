@@ -124,7 +124,7 @@ def _switched_off(
 ) -> Sequence[Problem]:
     """Warn of a version that the release has, and a cluster serves only with ``--runtime-config``."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
-    if not isinstance(version, str) or not isinstance(kind, str) or not is_own(version):
+    if not isinstance(version, str) or not isinstance(kind, str):
         return ()
     if runtime_config is None:
         if stage_of(version) == STABLE:  # as for most objects
