@@ -17,19 +17,14 @@ if TYPE_CHECKING:
 
 UNREADABLE = "unreadable"
 """The rule for text that Kubernetes cannot read."""
-
 TOO_MANY_FINDINGS = "too-many-findings"
 """The rule for files that are not judged to their end."""
-
 TEMPLATE = "template"
 """The rule for manifests whose placeholders are not filled in."""
-
 INTERNAL = "internal-error"
 """The rule for objects on which draguard itself failed."""
-
 OWN_FAILURE = 3
 """The exit code if draguard itself failed on an object."""
-
 UNREAD = 2
 """The exit code if a path cannot be opened, such as one that does not exist."""
 

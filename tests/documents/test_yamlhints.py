@@ -34,7 +34,7 @@ def test_a_missing_comma_of_json_belongs_to_the_line_before_and_a_text_indented_
 @each_row(
     ("written", "at"),
     (">\n        device.driver == 'a' // all\n        && true", (8, 30)),
-    (">\n        device.driver == 'a//b' // all\n        || true", (8, 33)),
+    (">\n        device.driver != 'a//b' // all\n        || true", (8, 33)),
     ("|\n        device.driver == 'a' // all\n        && true", None),
     ("device.driver == 'a // && b'", None),
     ("device.driver == 'a' // the driver", None),

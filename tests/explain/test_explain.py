@@ -303,7 +303,7 @@ def test_the_examples_of_a_rule_are_shown() -> None:
 
 SCHEDULER = "kube-scheduler"
 KUBELET = "kubelet"
-COLUMNS = "kubectl, in its column STATE of claims", "kubectl, in its column STATUS of pods"
+COLUMNS = [f"kubectl, in its column {each}" for each in ("STATE of claims", "STATUS of pods", "STATUS of nodes")]
 CLAIMS = "resource claim controller of kube-controller-manager"
 DEVICE_TAINTS = "device taint eviction controller of kube-controller-manager"
 WORKLOAD = "controller of the workload (ReplicaSet, StatefulSet, DaemonSet, Job)"

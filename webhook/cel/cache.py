@@ -20,8 +20,7 @@ class Cache(dict["Hashable", "Value"]):
 
     def __init__(self, most: int) -> None:
         super().__init__()
-        self.most = most
-        self.size = 0
+        self.most, self.size = most, 0
         self._sizes: dict[Hashable, int] = {}
         self._lock = allocate_lock()
 

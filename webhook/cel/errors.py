@@ -154,12 +154,9 @@ class Issues:
     """
 
     def __init__(self, text: str, most: int = UNLIMITED) -> None:
-        self.text = text
-        self.copies = 1
-        self._most = most
+        self.text, self.copies, self._most = text, 1, most
         self.found: list[Issue] = []
-        self._hidden = 0
-        self._wrong = 0
+        self._hidden = self._wrong = 0
 
     def report(self, offset: int, code: str, *arguments: object) -> None:
         """Notes an issue; all after the hundredth are only counted."""

@@ -124,7 +124,7 @@ def _switched_off(
 ) -> Sequence[Problem]:
     """Warn of a version that the release has, and a cluster serves only with ``--runtime-config``."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
-    if not isinstance(version, str) or not isinstance(kind, str) or not is_own(version):
+    if not isinstance(version, str) or not isinstance(kind, str):
         return ()
     if runtime_config is None:
         if stage_of(version) == STABLE:  # as for most objects
@@ -256,10 +256,9 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
 
 
 def _misfits(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
-    """List why a quota, a role, or an object that names the API group of DRA, cannot be decoded."""
+    """List why a quota, or an object that names the API group of DRA, such as a role, cannot be decoded."""
     version, kind = text(obj, "apiVersion"), text(obj, "kind")
-    is_read = kind == "ResourceQuota" or version.startswith("rbac.") or GROUP in repr(obj)
-    if not is_read or type_of(version, kind) is None:
+    if (kind != "ResourceQuota" and GROUP not in repr(obj)) or type_of(version, kind) is None:
         return []
     from webhook.documents.placeholders import has_placeholder  # few objects name it
 

@@ -164,7 +164,8 @@ class Sender:
         """
         if not isinstance(obj, dict) or not text(obj, "kind"):
             return None
-        policies, stored = self._for(obj, kubernetes), old if isinstance(old, dict) else None
+        policies = self._for(obj, kubernetes)
+        stored = old if isinstance(old, dict) else None
         kinds, user, namespace = policies.kinds, self._user, self._namespace
         request = request_of(obj, stored, kinds=kinds, subresource=subresource, user=user, namespace=namespace)
         return _changed(request, policies, self._authorizer, rewrite)

@@ -284,9 +284,12 @@ Read = Callable[[str, Path], list[Given]]
 
 def _context(fields: Mapping[str, Any], where: Path, read: Read) -> list[Given]:
     """Return the objects of a context."""
-    stated = ((each, where / "context" / index) for index, each in enumerate(fields.get("context", ())))
-    given = ((path, read(each, path) if isinstance(each, str) else [Given(each)]) for each, path in stated)
-    return [one._replace(place=path) for path, some in given for one in some]
+    found: list[Given] = []
+    for index, each in enumerate(fields.get("context", ())):
+        path = where / "context" / index
+        given = read(each, path) if isinstance(each, str) else [Given(each)]
+        found += (one._replace(place=path) for one in given)
+    return found
 
 
 def _template(stated: JSONObject | str, where: Path, read: Read) -> JSONObject:

@@ -122,7 +122,7 @@ def children(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]
         return
     inlining = place.type.inlining
     for name, field in place.type.fields.items():
-        if _exists(field, place.kind, release):
+        if _exists(field, place, release):
             struct, around = field.struct, (place.type.unboxed,) if inlining and name in inlining.of.fields else ()
             home = place.home if name == place.type.box else (*place.home, *around, name)
             of = struct and _of_version(place.kind, struct)
@@ -132,7 +132,7 @@ def children(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]
 def unjudged(place: FieldPlace, release: Release | None) -> list[str]:
     """List the fields of a place that exist in Kubernetes, but are not judged."""
     every = place.type.opaque if place.type else {}
-    return sorted(name for name, field in every.items() if _exists(field, place.kind, release))
+    return sorted(name for name, field in every.items() if _exists(field, place, release))
 
 
 def within(places: Iterable[FieldPlace], release: Release | None) -> Iterator[FieldPlace]:
@@ -203,7 +203,7 @@ def rules_at(place: FieldPlace, release: Release | None) -> Iterator[StatedRule]
 
 def declared_at(place: FieldPlace, release: Release | None) -> Iterator[StatedRule]:
     """List the rules about several fields that the struct of a place states, or those that a release has."""
-    return (each for each in _declared(place.type) if each.declared and _exists(each.declared, place.kind, release))
+    return (each for each in _declared(place.type) if each.declared and _exists(each.declared, place, release))
 
 
 def _declared(struct: type[Struct] | None) -> Iterator[StatedRule]:
@@ -229,9 +229,10 @@ def _rules_of(field: Field) -> Iterator[StatedRule]:
         yield from _rules_of(field.key)
 
 
-def _exists(what: Field | Declared, kind: ExplainedKind, release: Release | None) -> bool:
+def _exists(what: Field | Declared, place: FieldPlace, release: Release | None) -> bool:
     """Tell whether a fact holds in a release, or in any that serves the kind."""
-    first, last = (kind.served.since, kind.served.until) if release is None else (release, release)
+    served = place.kind.served
+    first, last = (served.since, served.until) if release is None else (release, release)
     return what.since <= last and (what.until is None or what.until >= first)
 
 

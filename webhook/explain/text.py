@@ -304,7 +304,7 @@ def of_rule(name: str, rule: ExplainedRule, *, is_brief: bool = False) -> str:
     for paragraph in rule.doc.split("\n\n"):
         lines += _wrapped(paragraph)
     stated_at = _joined((stated, place) for place, stated in rule.places)
-    places = ((place.kind, f"    {place}{_when(stated.declared, place.kind.served)}") for stated, place in stated_at)
+    places = ((place.kind, f"    {place}{_when(stated, place)}") for stated, place in stated_at)
     lines += [] if is_brief else _listed("APPLIES TO", places)
     shown = example(name)
     for title, manifest in shown.sections() if shown else ():
@@ -369,7 +369,7 @@ def _of_part(place: FieldPlace, release: Release | None) -> Iterator[str]:
 
 def _of_reader(stated: StatedRule, around: FieldPlace, place: FieldPlace) -> Iterator[str]:
     where = f"  at {'.'.join(around.path) or around}" if around != place else ""
-    yield f"  {stated.name}{_when(stated.declared, place.kind.served)}{where}"
+    yield f"  {stated.name}{_when(stated, place)}{where}"
     yield from _wrapped(_first_line(stated.doc))
 
 
@@ -410,11 +410,10 @@ def _elsewhere(place: FieldPlace, release: Release | None) -> Iterator[str]:
             yield f"  {kind.version:{width}}  {span(*other.releases):12}  {'.'.join(other.path) or other}{facts}"
 
 
-def _when(rule: Declared | None, served: Served) -> str:
+def _when(stated: StatedRule, place: FieldPlace) -> str:
     """Describe the releases and operations to which a rule applies, if not all."""
-    if rule is None:
-        return ""
-    facts = [*_window(rule, served), *(_OPERATIONS[each] for each in sorted(rule.on))]
+    rule, served = stated.declared, place.kind.served
+    facts = [*_window(rule, served), *(_OPERATIONS[each] for each in sorted(rule.on))] if rule else []
     return f"  ({', '.join(facts)})" if facts else ""
 
 

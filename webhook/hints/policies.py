@@ -31,8 +31,6 @@ _INSTEAD: Final = {
     **dict.fromkeys(("self", "oldSelf"), "the object is called object here, and the old one oldObject"),
 }
 """Hints for variables of other policies, of other expressions, and of the rules of a CustomResourceDefinition."""
-
-
 _OBJECTS: Final = frozenset({"object", "oldObject", "namespaceObject"})
 _ASKED: Final = {Kind.LIST: "VALUE in LIST asks for an item", Kind.MAP: "'KEY' in MAP asks for a key"}
 _COMPARED: Final = {

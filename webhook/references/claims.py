@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from itertools import permutations
 from typing import Final
 
+from webhook import formats
 from webhook.api.dra.claimstatus import RESULTS_MAX_ITEMS
 from webhook.api.dra.names import STANDARD_ATTRIBUTES, STANDARD_DOMAIN, class_in
 from webhook.drivers import Profile, built_in
@@ -222,8 +223,8 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
     The manifests have no class of that name. A letter is missing or doubled, or two are swapped, in a word of five
     letters or more, or of three for a driver with a profile of your own; or the selector names only the domain of
-    drivers: nvidia.com in place of gpu.nvidia.com. If such a driver exists, add its DeviceClass or ResourceSlice to the
-    manifests, or its profile with --driver-profile.
+    drivers, nvidia.com in place of gpu.nvidia.com, or what cannot be the name of one, such as nvidia.com/gpu. If such a
+    driver exists, add its DeviceClass or ResourceSlice to the manifests, or its profile with --driver-profile.
     """
     configs = placed(obj, *devices_path(obj), "config")
     named = [((*path, "opaque", "driver"), text(each, "opaque", "driver")) for path, each in configs]
@@ -246,13 +247,16 @@ def _unknown(name: str, meant: str) -> str:
 
 def _in_selector(name: str, path: Steps, expression: str, context: Context) -> Iterator[Problem]:
     """Tell whether a driver on which a selector insists is mistyped, or a domain of drivers; examples may be so."""
-    is_domain = "." in name and name != _EXAMPLES
-    near = _intended(name, context)
+    is_domain, place = "." in name and name != _EXAMPLES, max(0, expression.find(name))
+    as_resource = ".".join(reversed(name.split("/")))  # as extended resources are named
+    near = as_resource if as_resource in built_in() else _intended(name, context)
     if meant := [near] if near else [each for each in built_in() if is_domain and each.partition(".")[2] == name]:
         of_domain = f'"{name}" is a domain of drivers, and no driver of that name is known'
         message = _unknown(name, near) if near else of_domain
         advice = in_expression(expression, name, meant, "drivers of this domain")
-        yield finding(path, message, advice, "Misspelt", max(0, expression.find(name)))
+        yield finding(path, message, advice, "Misspelt", place)
+    elif faults := formats.dns_subdomain_caseless(name, context.release):
+        yield finding(path, f'no driver can have the name "{name}": {faults[0]}', "", "Impossible", place)
 
 
 def _intended(name: str, context: Context) -> str:

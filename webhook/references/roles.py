@@ -9,7 +9,7 @@ from webhook.formats import dns_subdomain
 from webhook.hints.names import renamed
 from webhook.hints.selectors import AS_TEXT
 from webhook.inventory import DRA
-from webhook.objects import JSONObject, items, mapping, namespace_of, placed, text, texts
+from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, placed, text, texts
 from webhook.policy.manifest.kinds import Kinds
 from webhook.problem import ERROR, Advice, Path, Problem, Steps, invalid, malformed, not_supported, quoted, required
 from webhook.references.rules import Context, drivers_of, finding, rule
@@ -171,28 +171,38 @@ _GROUPS_OF: Final = {"ServiceAccount": "", "User": _RBAC, "Group": _RBAC}
 def refused_role(role: JSONObject, _context: Context) -> Iterator[Problem]:
     """A rule of a role lacks verbs, API groups or resources, or is about URLs and resources: the API server refuses it.
 
-    A rule is about resources, or, in a ClusterRole, about URLs (nonResourceURLs), which have no API group.
+    A rule is about resources, or, in a ClusterRole, about URLs (nonResourceURLs), which have no API group. Only roles
+    that name resources of DRA are judged.
     """
-    for steps, each in placed(role, "rules"):
+    for steps, each in placed(role, "rules") if _is_of_dra(role) else ():
         path, urls = Path(steps), each.get("nonResourceURLs")
         if not each.get("verbs"):
             yield required(path / "verbs", "verbs must contain at least one value")
-        if urls and role["kind"] == "Role":
-            yield invalid(path / "nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs")
-        if urls and any(each.get(field) for field in ("apiGroups", "resources", "resourceNames")):
-            detail = "rules cannot apply to both regular resources and non-resource URLs"
-            yield invalid(path / "nonResourceURLs", urls, detail)
-        for field, name in () if urls else (("apiGroups", "api group"), ("resources", "resource")):
-            if not each.get(field):
+        for field, name in {"apiGroups": "api group", "resources": "resource"}.items():
+            if urls and each.get(field):
+                detail = "rules cannot apply to both regular resources and non-resource URLs"
+                yield invalid(path / "nonResourceURLs", urls, detail)
+            elif not urls and not each.get(field):
                 yield required(path / field, f"resource rules must supply at least one {name}")
+
+
+def _is_of_dra(role: JSONObject | None) -> bool:
+    rules = items(role, "rules")
+    return any(
+        DRA in texts(each, "apiGroups") or not _KINDS.keys().isdisjoint(texts(each, "resources")) for each in rules
+    )
 
 
 @rule("ClusterRoleBinding", "RoleBinding", level=ERROR)
 def refused_binding(binding: JSONObject, context: Context) -> Iterator[Problem]:
     """A binding refers to a role or a subject that cannot exist: the API server refuses it.
 
-    A ServiceAccount has a namespace, which only a RoleBinding may leave out for its own, and no API group.
+    A ServiceAccount has a namespace, which only a RoleBinding may leave out for its own, and no API group. Bindings of
+    other roles than those for DRA are not judged.
     """
+    roles = (each for kind in ROLES for each in context.inventory.all(kind))
+    if not any(name_of(each) == text(binding, "roleRef", "name") and _is_of_dra(each) for each in roles):
+        return
     kinds = ROLES[::-1] if binding["kind"] == "RoleBinding" else ROLES[:1]
     yield from _referred(mapping(binding, "roleRef"), Path(("roleRef",)), dict.fromkeys(kinds, _RBAC), context)
     for steps, each in placed(binding, "subjects"):
@@ -230,6 +240,6 @@ def role_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
         known = [one for at, one in context.inventory.names(kind) if at == space]
         near = nearest(name, known) if kind == wanted else name
         role = context.inventory.find(kind, near, space)
-        if any(DRA in texts(each, "apiGroups") for each in items(role, "rules")):
+        if _is_of_dra(role):
             field, meant = ("name", near) if kind == wanted else ("kind", kind)
             yield finding(("roleRef", field), message, renamed(meant), "NotFound")

@@ -7,6 +7,7 @@ from typing import Final
 
 from webhook.allocation.features import POOLS_WHOLE_SINCE
 from webhook.formats.quantities import readable_quantity
+from webhook.grouping import by_key
 from webhook.hints.names import in_place, listed
 from webhook.objects import JSONObject, items, mapping, name_of, number, placed, text
 from webhook.problem import NOTE, Problem, Steps
@@ -64,7 +65,8 @@ def _of_set(
 def _counter_sets(each: JSONObject, context: Context) -> dict[str, JSONObject] | None:
     """Return the counters of a slice's pool by set; None if not all slices of its generation are known."""
     newest, current = _newest(each, context)
-    if _generation(each) < newest or any(_count(one) != len(current) for one in current):
+    counts = {_of_pool(one, "resourceSliceCount") for one in current}
+    if _of_pool(each, "generation") < newest or counts - {len(current)}:
         return None
     sets = (found for one in current for found in items(one, "spec", "sharedCounters"))
     return {text(found, "name"): mapping(found, "counters") for found in sets}
@@ -74,19 +76,16 @@ _DOMAINS_COUNT_SINCE: Final = 38
 """From this release on, names with the driver's domain come first, and its helper library refuses them."""
 
 
-def _generation(each: JSONObject) -> int:
-    return number(each, "spec", "pool", "generation") or 0
-
-
-def _count(each: JSONObject) -> int:
-    return number(each, "spec", "pool", "resourceSliceCount") or 0
+def _of_pool(each: JSONObject, field: str) -> int:
+    return number(each, "spec", "pool", field) or 0
 
 
 def _newest(each: JSONObject, context: Context) -> tuple[int, list[JSONObject]]:
     """Return the newest generation of a slice's pool, and its slices of that generation."""
     pool = context.pools.get(pool_of(each), ())
-    newest = max(map(_generation, pool), default=0)
-    return newest, [one for one in pool if _generation(one) == newest]
+    by_generation = by_key((_of_pool(one, "generation"), one) for one in pool)
+    newest = max(by_generation, default=0)
+    return newest, by_generation.get(newest, [])
 
 
 @rule("ResourceSlice")
@@ -98,12 +97,12 @@ def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
     published twice makes the whole pool invalid. Slices of an earlier generation are ignored.
     """
     path, pool = ("spec", "pool"), "/".join(pool_of(each))
-    (newest, current), own = _newest(each, context), _generation(each)
+    (newest, current), own = _newest(each, context), _of_pool(each, "generation")
     if own < newest:
         message = f"pool {pool} has slices of generation {newest}: this one, of generation {own}, is ignored"
         yield finding((*path, "generation"), message, "state the newest generation, or delete the slice", "Obsolete")
         return
-    counts, own = set(map(_count, current)), _count(each)
+    counts, own = {_of_pool(one, "resourceSliceCount") for one in current}, _of_pool(each, "resourceSliceCount")
     if len(counts) > 1:
         message = f"the slices of pool {pool} disagree on resourceSliceCount: {listed(map(str, sorted(counts)))}"
         yield finding((*path, "resourceSliceCount"), message, "all slices of a pool state the same", "Contradiction")

@@ -536,13 +536,13 @@ def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeSta
         return
     values = [mapping(each.node, "metadata", "labels").get(key) for each in nodes]
     known = sorted({str(each) for each in values if each is not None})
-    missing = " or not there" if None in values else ""
+    missing = " or not set" if None in values else ""
     if known:
         listed = ", ".join(some_of(known, 4, f"… ({len(known)} values)"))
         yield f"{wanted}, and the label is {listed}{missing}"
         return
     hint = did_you_mean(key, sorted({name for each in nodes for name in mapping(each.node, "metadata", "labels")}))
-    yield f"{wanted}, and the label is not there{hint and f': {hint}'}"
+    yield f"{wanted}, and the label is not set{hint and f': {hint}'}"
 
 
 def shortages(

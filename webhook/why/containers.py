@@ -73,9 +73,8 @@ def crashed(scene: Scene, pod: JSONObject, status: JSONObject) -> Cause:
     times = f", {restarts} restarts" if restarts else ""
     state = f"is in {CRASHED}, as it ends{again}" if backs_off else f"has ended{again}"
     words, logs = last_words(ended), scene.logs(pod, previous=True, container=name)
-    said = f"container {name} {state} ({outcome(ended)}{times})" + (f": {words}" if words else "")
-    helps = cures(words_of_runtime(ended))
-    return Cause(said, [Ref("Container", name)], (*helps, f"see its last words: {logs}"))
+    said = f"container {name} {state} ({outcome(ended)}{times}){words and f': {words}'}"
+    return Cause(said, [Ref("Container", name)], (*cures(words_of_runtime(ended)), f"see its last words: {logs}"))
 
 
 def outcome(ended: JSONObject) -> str:
@@ -118,15 +117,15 @@ def _containers(pod: JSONObject) -> Iterator[tuple[JSONObject, JSONObject]]:
 def failed(pod: JSONObject) -> Iterator[JSONObject]:
     """Yield the status of each container that has ended with an error, or is held back after one."""
     for _, status in _containers(pod):
-        ended = mapping(status, "state", "terminated")
-        if text(status, "state", "waiting", "reason") == CRASHED or (number(ended, "exitCode") or 0) != 0:
+        is_held_back = text(status, "state", "waiting", "reason") == CRASHED
+        if is_held_back or number(status, "state", "terminated", "exitCode"):
             yield status
 
 
 def restarted(pod: JSONObject) -> Iterator[JSONObject]:
     """Yield the status of each container that runs, after it has ended with an error."""
     for _, status in _containers(pod):
-        if number(status, "restartCount") and (number(status, "lastState", "terminated", "exitCode") or 0) != 0:
+        if number(status, "restartCount") and number(status, "lastState", "terminated", "exitCode"):
             yield status
 
 

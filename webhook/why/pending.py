@@ -99,6 +99,7 @@ class Lacks:
     """Says what devices lack for a pod.
 
     Args:
+        of: The pod, with what is known of it.
         groups: How nodes refuse the pod for its devices, as the simulation explains it.
         where: The names of these nodes, if it is about no others.
     """

@@ -41,8 +41,6 @@ _WRITTEN: Final = {
 }
 """Kinds by the words of components for them, and whether their objects are in namespaces."""
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[\w./-]*\w)?")
-
-
 NAMED_MAX: Final = 3
 """The most nodes, claims and the like that a sentence names."""
 

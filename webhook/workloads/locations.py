@@ -258,41 +258,35 @@ class ManifestIn(NamedTuple):
 
     def place(self, path: Iterable[str | int]) -> Path:
         """Return the path in the object of a path in the manifest."""
-        whole = self._whole(path)
-        return Path(whole[: self._start(whole)] or whole)
+        text, steps = self._split(path)
+        return Path(text or steps)
 
-    def _whole(self, path: Iterable[str | int]) -> Steps:
-        """Return the path of a place, as if texts had parts."""
+    def _split(self, path: Iterable[str | int]) -> tuple[Steps, Steps]:
+        """Return the path of the text that a place is in, empty if there is none, and the rest of the place's path."""
         steps = tuple(path)
-        for end in range(len(steps), -1, -1):
-            if (there := self.places.get(steps[:end])) is not None:
-                return (*there, *steps[end:])
-        return [*self.places.values()][-1]
-
-    def _start(self, whole: Steps) -> int:
-        """Return how long the path of the text is that a place is in; 0 if it is in none."""
-        ends = range(len(whole) + 1) if self.texts else ()
-        return next((end for end in ends if whole[:end] in self.texts), 0)
+        known = next((steps[:end] for end in range(len(steps), -1, -1) if steps[:end] in self.places), None)
+        whole = [*self.places.values()][-1] if known is None else (*self.places[known], *steps[len(known) :])
+        end = next((end for end in range(len(whole) + 1) if whole[:end] in self.texts), 0) if self.texts else 0
+        return whole[:end], whole[end:]
 
     def _written(self, path: Iterable[str | int]) -> Path:
         """Return a path as the manifest has it that is written there: the object, or the one in a text."""
-        whole = self._whole(path)
-        start = self._start(whole)
-        return Path(dropwhile(lambda step: start and type(step) is int, whole[start:]))  # one of several in a text
+        text, steps = self._split(path)
+        return Path(dropwhile(lambda step: text and type(step) is int, steps))  # one of several in a text
 
     def seen(self, problem: Problem) -> Problem:
         """Return a problem of the manifest as one of the object."""
-        path = self.place(problem.path)
         level = WARNING if problem.level == ERROR and not self.is_known else problem.level
         spelled = None if problem.spelled is None else self.place(problem.spelled)
-        if self._start(self._whole(problem.path)):  # fixes are not made in a text
+        text, steps = self._split(problem.path)
+        if text:  # in which fixes are not made
             from webhook.hints.fields import hinted  # few manifests are in texts
 
             problem = (hinted(problem, self.manifest) if problem.lacks_advice else problem)._replace(fix=None)
-            spelled = Path(self._whole(problem.path))
+            spelled = Path((*text, *steps))
         message = problem.message.replace(f'"{problem.path}"', f'"{self._written(problem.path)}"')
         hint = self._advice(problem.hint)
-        return problem._replace(level=level, path=path, spelled=spelled, message=message, hint=hint)
+        return problem._replace(level=level, path=Path(text or steps), spelled=spelled, message=message, hint=hint)
 
     def _advice(self, hint: str) -> str:
         """Return a hint, such as ``did you mean "template.spec.nodeSelector"?``, with the paths of the object."""

@@ -101,10 +101,9 @@ def _claims_of_patch(holder: JSONObject) -> JSONObject:
 
 def _is_open(pod: JSONObject, patches: Iterable[str]) -> bool:
     """Tell whether the claims of a pod are unknown: they come from parameters, or a patch that is not read."""
-    if any("laims" in each for each in patches):
-        return True
     parts = every_object([pod["resourceClaims"], pod["containers"]])
-    return any("{{" in each for _, value in parts for each in value.values() if isinstance(each, str))
+    texts = (each for _, value in parts for each in value.values() if isinstance(each, str))
+    return any("laims" in each for each in patches) or any("{{" in each for each in texts)
 
 
 def _containers(template: Any, at: Steps) -> Iterator[Container]:
@@ -299,16 +298,17 @@ def lost(obj: JSONObject) -> Iterator[Problem]:
         yield Problem(WARNING, "claims-lost", "ClaimsLost", Path(path), message, hint)
 
 
+def _stated(obj: JSONObject, at: Steps, *names: str) -> Iterator[Steps]:
+    """Yield the paths of lists of claims in a part of an object."""
+    for steps, value in every_object(value_at(obj, at), at):
+        yield from ((*steps, name) for name in names if _items(value, name))
+
+
 def _knative(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     """Knative Serving allows only a part of a pod spec (pkg/apis/serving/fieldmask.go)."""
-    at = ("spec",) if obj.get("kind") == "Revision" else ("spec", "template", "spec")
-    message = "Knative Serving refuses resource claims"
     hint = "run the model with a Deployment, or with KServe in its standard deployment mode"
-    if _items(obj, *at, "resourceClaims"):
-        yield (*at, "resourceClaims"), message, hint
-    for steps, container in placed(obj, *at, "containers"):
-        if _items(container, "resources", "claims"):
-            yield (*steps, "resources", "claims"), message, hint
+    for path in _stated(obj, ("spec",), "resourceClaims", "claims"):
+        yield path, "Knative Serving refuses resource claims", hint
 
 
 def _train_job(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
@@ -316,23 +316,17 @@ def _train_job(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
 
     Of ``resourcesPerNode`` only limits and requests are used (trainer, pkg/runtime/core/trainingruntime.go).
     """
-    trainer = ("spec", "trainer", "resourcesPerNode")
-    if _items(obj, *trainer, "claims"):
-        yield (*trainer, "claims"), "a TrainJob cannot add resource claims", _RUNTIME
+    paths = [*_stated(obj, ("spec", "trainer", "resourcesPerNode"), "claims")]
     for field in ("runtimePatches", "podTemplateOverrides"):  # the latter in earlier versions
-        for steps, value in every_object(mapping(obj, "spec").get(field), ("spec", field)):
-            if value.get("resourceClaims"):
-                yield (*steps, "resourceClaims"), "a TrainJob cannot add resource claims", _RUNTIME
-
-
-_RUNTIME: Final = "state them in the pod templates of its TrainingRuntime"
+        paths += _stated(obj, ("spec", field), "resourceClaims")
+    for path in paths:
+        yield path, "a TrainJob cannot add resource claims", "state them in the pod templates of its TrainingRuntime"
 
 
 def _nim_resources(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     """The operator ignores claims in resources (k8s-nim-operator, nimservice_types.go)."""
-    at = ("spec", "resources", "claims")
-    if _items(obj, *at):
-        yield at, "the NIM operator ignores these claims", "state them in spec.draResources"
+    for path in _stated(obj, ("spec", "resources"), "claims"):
+        yield path, "the NIM operator ignores these claims", "state them in spec.draResources"
 
 
 def _podless(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
@@ -370,10 +364,9 @@ def _refused_machine(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
 
 def _tekton(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     """Pod templates of Tekton have no field for claims (pipeline, pkg/apis/pipeline/pod/template.go)."""
-    for steps, value in every_object(mapping(obj, "spec"), ("spec",)):
-        if value.get("resourceClaims"):
-            hint = "request an extended resource of the class, spec.extendedResourceName, in computeResources of a step"
-            yield (*steps, "resourceClaims"), "Tekton refuses resource claims", hint
+    hint = "request an extended resource of the class, spec.extendedResourceName, in computeResources of a step"
+    for path in _stated(obj, ("spec",), "resourceClaims"):
+        yield path, "Tekton refuses resource claims", hint
 
 
 _LOST: Final = {

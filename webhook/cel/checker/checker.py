@@ -40,8 +40,7 @@ class Checker:
         self._open: list[Expression] = []
         self._watched: list[tuple[str, Expression, int]] = []
         self._shared: set[Expression] = set()
-        self._copies = 1
-        self._is_exempt = False
+        self._copies, self._is_exempt = 1, False
 
     def check(self, root: Expression) -> list[tuple[str, Expression, int]]:
         """Checks an expression; writes types, resolved names and overloads into its nodes.

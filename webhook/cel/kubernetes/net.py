@@ -61,7 +61,8 @@ def parse_address(text: str) -> Address:
                 return IPv4Address(text)
             if char == ":":
                 _expect_v6(text)
-                return IPv6Address(text)
+                address, percent, _ = text.partition("%")  # Python has fewer names of zones; nobody asks for them
+                return IPv6Address(f"{address}%zone" if percent else address)
             if char == "%":
                 _refuse("missing IPv6 address")
         _refuse("unable to parse IP")

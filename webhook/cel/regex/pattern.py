@@ -92,8 +92,7 @@ class _Reader:
     """Reads a pattern, with the branches of the innermost group so far, and the parts of the last branch."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
+        self._text, self._at = text, 0
         self._branches: list[Node] = []
         self._parts: list[Node] = []
         self._around: list[tuple[int, bool, list[Node], list[Node]]] = []
@@ -248,7 +247,8 @@ class _Reader:
             size = most * part.size + most - least
         else:
             size = 1 + least * part.size if least else 2 + part.size
-        weight, copies = part.weight + 1 if counts is None else part.weight * count, part.copies * count if most else 1
+        weight = part.weight + 1 if counts is None else part.weight * count
+        copies = part.copies * count if most else 1
         node = Node(OTHER, max(1, size), weight=weight, height=part.height + 1, copies=copies)
         self._parts[-1] = node
         self._check(node)

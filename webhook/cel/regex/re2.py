@@ -36,8 +36,7 @@ class CompiledPattern:
     __slots__ = ("_compiled", "_found", "_size")
 
     def __init__(self, compiled: Any) -> None:  # one of RE2's, whose methods are those of `re`
-        self._compiled = compiled
-        self._size = compiled.programsize
+        self._compiled, self._size = compiled, compiled.programsize
         self._found: dict[str, bool] = {}
 
     def is_in(self, text: str) -> bool:
@@ -105,8 +104,7 @@ def compile_pattern(pattern: str) -> CompiledPattern:
         import re2  # type: ignore[import-untyped]  # a native module that many expressions never need
 
         options = re2.Options()
-        options.log_errors = False
-        options.max_mem = MAX_MEMORY
+        options.log_errors, options.max_mem = False, MAX_MEMORY
         try:
             found = CompiledPattern(re2.compile(readable(read.text), options=options))
         except re2.error:

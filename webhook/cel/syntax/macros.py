@@ -19,8 +19,7 @@ class MacroError(Exception):
 
     def __init__(self, node: Expression, message: str) -> None:
         super().__init__(message)
-        self.offset = node.offset
-        self.message = message
+        self.offset, self.message = node.offset, message
 
 
 Expander = Callable[[int, Sequence["Expression"]], "Expression | None"]

@@ -98,8 +98,7 @@ class TokenStream:
         self._recovered: set[object] | None = None
         """Since an error, until a token fits: the places in the grammar that have recovered from it."""
         self._recovered_at = -1
-        self._recoveries = 0
-        self.at = 0
+        self._recoveries = self.at = 0
         self.kind = self._kinds[0]
         self.has_braces = "{" in self._kinds
         self.follow: list[frozenset[str]] = []
@@ -316,9 +315,7 @@ class _Parser(TokenStream):
         super().__init__(tokens, issues)
         self._macros, self._has_optionals, self._quoting, self._places = syntax
         self._fields = FIELD if self._quoting is not Quoting.UNKNOWN else frozenset({"IDENTIFIER"})
-        self._expression_depth = 0
-        self._relation_depth = 0
-        self._calculation_depth = 0
+        self._expression_depth = self._relation_depth = self._calculation_depth = 0
 
     def start(self) -> Expression:
         root = self._expression()

@@ -124,10 +124,8 @@ def _type_errors(value: Any, shape: Shape) -> Iterator[tuple[str, str]]:
     if isinstance(shape, Scalar):
         if error := _scalar_error(value, shape.kind):
             yield f": {error}", ""
-    elif isinstance(shape, ListOf):
-        yield from _list_errors(value, shape)
     else:
-        yield from _map_errors(value, shape)
+        yield from _list_errors(value, shape) if isinstance(shape, ListOf) else _map_errors(value, shape)
 
 
 def _map_errors(value: Any, shape: MapOf | Structure) -> Iterator[tuple[str, str]]:

@@ -403,7 +403,8 @@ def expect_admissible(request: Request, cluster: PolicySet) -> None:
             PersistentVolumeClaimValidateLimitFunc; ``runtimeclass/admission.go``, validateOverhead).
     """
     is_pod = request.kind == _POD
-    if request.subresource or (request.operation != CREATE if is_pod else request.kind != _VOLUME_CLAIM):
+    is_judged = request.operation == CREATE if is_pod else request.kind == _VOLUME_CLAIM
+    if request.subresource or not is_judged:
         return
     for _, limit_range in cluster.find(_LIMIT_RANGE, request.namespace):
         if errors := list(dict.fromkeys(_beyond(request.object, limit_range))):
