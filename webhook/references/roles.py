@@ -184,10 +184,7 @@ def refused_role(role: JSONObject, _context: Context) -> Iterator[Problem]:
 
 
 def _is_of_dra(role: JSONObject | None) -> bool:
-    rules = items(role, "rules")
-    return any(
-        DRA in texts(each, "apiGroups") or not _KINDS.keys().isdisjoint(texts(each, "resources")) for each in rules
-    )
+    return any({DRA, *_KINDS} & {*texts(each, "apiGroups"), *texts(each, "resources")} for each in items(role, "rules"))
 
 
 @rule("ClusterRoleBinding", "RoleBinding", level=ERROR)
