@@ -117,8 +117,8 @@ def _useless_verbs(each: JSONObject, path: Steps) -> Iterator[Problem]:
     known, names = [*_VERBS, *sorted(_NEEDED["driver"])], texts(each, "resourceNames")
     for place, name in enumerate(names):
         if _ANY in name:
-            hint = "list the names, or leave resourceNames out for all objects"
-            yield finding((*path, "resourceNames", place), AS_TEXT.format(quoted(name)), hint, "Unknown")
+            how = "list the names, or leave resourceNames out for all objects"
+            yield finding((*path, "resourceNames", place), AS_TEXT.format(quoted(name)), how, "Unknown")
     verbs, has_names = texts(each, "verbs"), names and not any("/" in one for one in texts(each, "resources"))
     for place, verb in enumerate(verbs):
         near = nearest(verb, known)
