@@ -140,9 +140,11 @@ def _refused_scopes(spec: JSONObject) -> Iterator[Problem]:
     selected = [text(each, "scopeName") for each in items(spec, "scopeSelector", "matchExpressions")]
     for place, scopes in (("scopes",), texts(spec, "scopes")), (("scopeSelector", "matchExpressions"), selected):
         path, shown = Path(("spec", *place)), spec.get(place[0])
-        for scope in scopes:
+        for index, scope in enumerate(scopes):
             if scope not in _SCOPES:
-                yield invalid(path, shown, "unsupported scope")._replace(hint=did_you_mean(scope, _SCOPES, quotes='"'))
+                of, value = (path / index / "scopeName", scope) if scopes is selected else (path, shown)
+                unknown = invalid(of, value, "unsupported scope")
+                yield unknown._replace(hint=did_you_mean(scope, _SCOPES, quotes='"'))
                 continue
             may_limit = STANDARD if scope == _OF_VOLUMES else _IN_SCOPES[: 1 if scope == "BestEffort" else None]
             for key in sorted({*mapping(spec, "hard")}.intersection(STANDARD).difference(may_limit)):

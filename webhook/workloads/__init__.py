@@ -204,7 +204,7 @@ def _are_claims(claims: list[Any]) -> bool:
     if not all(isinstance(each, dict) for each in claims):
         return False
     stated = [(name, each[name]) for each in claims for name in each if name != "name"]
-    if any(isinstance(value, dict) and name != "source" for name, value in stated):
+    if any(isinstance(value, dict) and name not in _SOURCES for name, value in stated):
         return False
     return bool(stated) and all(nearest(each, _SOURCES) for each in {name for name, _ in stated})
 
