@@ -63,7 +63,7 @@ def suggestion(root: CompiledStruct, path: Path, obj: object) -> Advice:
 
 
 def instead(root: CompiledStruct, path: Path) -> str:
-    """Return the declared advice about a field that a type does not have; empty without any, or if it has another name."""
+    """Return the declared advice about an unknown field; empty without any, or if it is a field by another name."""
     struct, name = _around(root, path)[-1].struct, str(path[-1])
     advice = str(struct.type.instead.get(name, ""))
     return "" if name in struct.fields or advice in struct.fields else advice
