@@ -8,8 +8,10 @@ import pytest
 
 from tests.policy.examples import binding, definition, mutating, of, policy, rule, validating
 from tests.rows import each_row, each_row_beside
+from webhook.budget import Budget
 from webhook.engine.offline import evaluate
 from webhook.engine.trial import try_policies
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
@@ -316,6 +318,21 @@ def test_policies_are_tried_with_the_parameters_that_were_given(limit: str, expr
     assert [message for _, message, _ in tried(*given)] == [f"{text} then: {reason}"] * bool(reason)
     assert tried(*given[:2]) == []
     assert tried(*given[:2], of("ConfigMap", "others", data={})) == []
+
+
+def test_parameters_that_several_bindings_name_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def remembered(request: Request, policies: PolicySet, *, budget: Budget) -> Verdict:
+        asked.append([each.param_ref and each.param_ref.name for each in policies.validating[0].bindings])
+        return evaluate(request, policies, budget=budget)
+
+    monkeypatch.setattr("webhook.engine.trial.evaluate", remembered)
+    judging, _ = validating("params.data.a != ''", rules=[PODS], paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
+    refs = [{"name": name, "parameterNotFoundAction": "Deny"} for name in "abab"]
+    bindings = (binding(f"b{index}", "p", paramRef=ref) for index, ref in enumerate(refs))
+    tried(judging, *bindings, of("ConfigMap", "a", data={}))
+    assert asked == [["a", "b"]] * len(asked) != []
 
 
 @each_row_beside("group", "resource", "patch", "reason")

@@ -307,13 +307,13 @@ class _Trials:
             for each in (policy for policy in some if policy.kind == kind):
                 bound = [Binding(kind, each.name, each.name, each.given, actions=(DENY,))]
                 if each.param_kind:
-                    stated = (
-                        hook.bindings for hook in (*policies.validating, *policies.mutating) if hook.policy is each
-                    )
-                    bound = [replace(one, match=None, actions=(DENY,)) for one in chain(*stated) if one.param_ref]
+                    stated = chain(*(hook.bindings for hook in every if hook.policy is each))
+                    distinct = {one.param_ref: one for one in stated if one.param_ref}
+                    bound = [replace(one, match=None, actions=(DENY,)) for one in distinct.values()]
                 yield Hook(replace(each, fails_open=False), tuple(bound))
 
         policies, params = self._policies, {each.param_kind for each in some}
+        every = (*policies.validating, *policies.mutating)
         read = {kind: found for kind, found in policies.objects.items() if kind in params}
         return replace(policies, objects=read, validating=tuple(hooks(VALIDATING)), mutating=tuple(hooks(MUTATING)))
 
