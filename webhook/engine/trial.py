@@ -281,7 +281,7 @@ class _Trials:
         alone = list(made_invalid(changed, request, self._policies.kinds))
         mutating = (each for each in self._policies.policies if each.kind == MUTATING and each not in self.tried)
         if not alone or any(self._may_apply(each, request.object) for each in mutating):
-            return []  # what policies with parameters change is unknown
+            return []  # what a policy changes is unknown without its parameters
         final = evaluate(request, self._together, budget=budget).judged
         return [each for each in made_invalid(final, request, self._policies.kinds) if each in alone]
 

@@ -66,8 +66,6 @@ def _allows_parts(context: Context) -> bool:
 
 
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-_NAMELESS: Final = ("create", "deletecollection")
-"""The verbs of requests that name no object."""
 _KINDS: Final = {each.resource: each.namespaced for each in Kinds().of_group(DRA)}
 """The resources of DRA, each with whether it has a namespace."""
 _SUBRESOURCES: Final = ("status", "finalizers", *_NEEDED)
@@ -80,8 +78,8 @@ def role_for_nothing(role: JSONObject, context: Context) -> Iterator[Problem]:
     RBAC takes any name. Resources are plural and in lower case, as in `kubectl api-resources`, and those of DRA are in
     the API group resource.k8s.io. Only names of DRA are looked for, in Kubernetes' own groups. The resource names of
     resourceclaims/driver are drivers, not their charts or service accounts, and its verbs are its own. Resource names
-    are no patterns, and requests to create have none. A Role allows nothing for objects without a namespace, such as
-    ResourceSlices.
+    are no patterns, and requests to create have none, but for server-side apply, which needs the verb patch, too. A
+    Role allows nothing for objects without a namespace, such as ResourceSlices.
     """
     for path, each in placed(role, "rules"):
         groups = texts(each, "apiGroups")
@@ -119,15 +117,12 @@ def _useless_verbs(each: JSONObject, path: Steps) -> Iterator[Problem]:
     known, names = [*_VERBS, *sorted(_NEEDED["driver"])], texts(each, "resourceNames")
     for place, name in enumerate(names):
         if _ANY in name:
-            message, instead = (
-                AS_TEXT.format(quoted(name)),
-                "list the names, or leave resourceNames out for all objects",
-            )
-            yield finding((*path, "resourceNames", place), message, instead, "Unknown")
-    has_names = names and not any("/" in resource for resource in texts(each, "resources"))
-    for place, verb in enumerate(texts(each, "verbs")):
+            how = "list the names, or leave resourceNames out for all objects"
+            yield finding((*path, "resourceNames", place), AS_TEXT.format(quoted(name)), how, "Unknown")
+    verbs, has_names = texts(each, "verbs"), names and not any("/" in one for one in texts(each, "resources"))
+    for place, verb in enumerate(verbs):
         near = nearest(verb, known)
-        if verb in _NAMELESS and has_names:
+        if has_names and (verb == "deletecollection" or (verb == "create" and "patch" not in verbs)):
             message = f"requests to {verb} have no name, so that with resourceNames the rule does not allow them"
             yield finding((*path, "verbs", place), message, f"allow {verb} by a rule without resourceNames", "Unknown")
         if verb not in known and (near or len(texts(each, "apiGroups")) == 1):
@@ -175,22 +170,20 @@ def refused_role(role: JSONObject, _context: Context) -> Iterator[Problem]:
     that name resources of DRA are judged.
     """
     for steps, each in placed(role, "rules") if _is_of_dra(role) else ():
-        path, urls = Path(steps), each.get("nonResourceURLs")
+        path, of_urls, urls = Path(steps), Path((*steps, "nonResourceURLs")), each.get("nonResourceURLs")
         if not each.get("verbs"):
             yield required(path / "verbs", "verbs must contain at least one value")
-        for field, name in {"apiGroups": "api group", "resources": "resource"}.items():
-            if urls and each.get(field):
-                detail = "rules cannot apply to both regular resources and non-resource URLs"
-                yield invalid(path / "nonResourceURLs", urls, detail)
-            elif not urls and not each.get(field):
+        if urls and role["kind"] == "Role":
+            yield invalid(of_urls, urls, "namespaced rules cannot apply to non-resource URLs")
+        if urls and (each.get("apiGroups") or each.get("resources") or each.get("resourceNames")):
+            yield invalid(of_urls, urls, "rules cannot apply to both regular resources and non-resource URLs")
+        for field, name in {} if urls else {"apiGroups": "api group", "resources": "resource"}.items():
+            if not each.get(field):
                 yield required(path / field, f"resource rules must supply at least one {name}")
 
 
 def _is_of_dra(role: JSONObject | None) -> bool:
-    rules = items(role, "rules")
-    return any(
-        DRA in texts(each, "apiGroups") or not _KINDS.keys().isdisjoint(texts(each, "resources")) for each in rules
-    )
+    return any({DRA, *_KINDS} & {*texts(each, "apiGroups"), *texts(each, "resources")} for each in items(role, "rules"))
 
 
 @rule("ClusterRoleBinding", "RoleBinding", level=ERROR)

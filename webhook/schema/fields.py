@@ -263,7 +263,7 @@ def _reader(struct: CompiledStruct, name: str) -> Callable[[View], Any]:
 
 
 class CompiledStruct:
-    """A type compiled for one target; of values that lack its inlined fields, these are only decoded."""
+    """A type compiled for one target; if all values lack the same inlined fields, these are only decoded."""
 
     def __init__(self, type_: type[Struct], target: Target, lacking: Inlining | None = None) -> None:
         self.type, self.target, self._lacking = type_, target, lacking

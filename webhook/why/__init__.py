@@ -217,8 +217,8 @@ def _not_collected(obj: JSONObject, kind: str) -> Cause:
 def _answer(scene: Scene, subject: str, stage: str, found: list[Cause], around: list[JSONObject]) -> JSONObject:
     several = {id(each): each for each in around}.values()
     states = ({**ref_of(each).as_json(), "state": printable(_state(each))} for each in several)
-    found = [first for first, *_ in by_key((each.text, each) for each in found).values()]
     about = dict.fromkeys(refs_of([each.about for each in found]))
+    found = [first for first, *_ in by_key((each.text, each) for each in found).values()]
     # No name commands a terminal from these lines, and none is too long.
     lines = [printable(" ".join(f"{subject}: {each.text}".split())) for each in found]
     lines = [each if len(each) <= LONGEST else f"{each[: LONGEST - 1]}…" for each in lines]

@@ -49,7 +49,7 @@ def _patched(target: JSONObject, operation: JSONObject) -> Iterator[JSONObject]:
     """Yield the part of a manifest that an operation is about, in each version that its target may have."""
     value, kind = operation.get("value"), text(target, "kind")
     for step in reversed(steps_of(text(operation, "path"))[:_DEEPEST]):
-        value = [value] if step == "-" or step.isdecimal() else {step: value}
+        value = [value] if step == "-" or step.lstrip("+-").isdecimal() else {step: value}
     for name, version in VERSIONS.items():
         group, _, stated = name.rpartition("/")
         is_meant = text(target, "group") in {"", group} and text(target, "version") in {"", stated}

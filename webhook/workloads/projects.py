@@ -101,9 +101,13 @@ def _claims_of_patch(holder: JSONObject) -> JSONObject:
 
 def _is_open(pod: JSONObject, patches: Iterable[str]) -> bool:
     """Tell whether the claims of a pod are unknown: they come from parameters, or a patch that is not read."""
-    parts = every_object([pod["resourceClaims"], pod["containers"]])
-    texts = (each for _, value in parts for each in value.values() if isinstance(each, str))
-    return any("laims" in each for each in patches) or any("{{" in each for each in texts)
+    return any("laims" in each for each in patches) or _has_variables([pod["resourceClaims"], pod["containers"]])
+
+
+def _has_variables(value: Any) -> bool:
+    """Tell whether Argo or Kyverno fills in a part of a value."""
+    texts = (each for _, part in every_object(value) for each in part.values() if isinstance(each, str))
+    return any("{{" in each for each in texts)
 
 
 def _containers(template: Any, at: Steps) -> Iterator[Container]:
@@ -265,7 +269,7 @@ def _claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
             continue
         if is_held(each):
             yield ManifestIn(released(obj, each), {(): steps}, is_known=False)
-        elif "kind" in each and (data := mapping(each, "data")):  # what Kyverno generates
+        elif "kind" in each and (data := mapping(each, "data")) and not _has_variables(data):  # what Kyverno generates
             made = {**data, "apiVersion": each["apiVersion"], "kind": each["kind"]}
             yield ManifestIn(made, {(): (*steps, "data")}, is_known=False)
     yield from _created(obj) if group_of(obj) == _NIM else ()

@@ -209,10 +209,11 @@ def _of_each(container: View, kind: str, amounts: Mapping[str, Amount]) -> Itera
 
 
 def _in_bytes(amount: Amount) -> str:
-    """Suggest whole bytes near an amount, with the largest suffix that leaves it about the same."""
+    """Suggest whole bytes near an amount, or a larger unit if it has less than 1 KiB."""
     number = amount.value()
-    size, suffix = next(((1 << bits, suffix) for bits, suffix in ((20, "Mi"), (10, "Ki")) if number >> bits), (1, ""))
-    return f"write whole bytes, such as {round(number / size)}{suffix}" if number > 0 else "write whole bytes"
+    texts = ((20, ", such as {}Mi"), (10, ", such as {}Ki"), (0, ", or a larger unit, as in 512Mi"))
+    near = (text.format(round(number / (1 << bits))) for bits, text in texts if number >> bits > 0)
+    return f"write whole bytes{next(near, '')}"
 
 
 def of_resource(name: str, amount: Amount, release: Release) -> Iterator[Problem]:

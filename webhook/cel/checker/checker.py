@@ -10,6 +10,7 @@ from webhook.cel.errors import (
     MISMATCHED_FIELD,
     MISMATCHED_TYPE,
     NO_OVERLOAD,
+    NO_RANGE,
     UNDECLARED,
     UNDEFINED,
     UNRESOLVED,
@@ -310,10 +311,7 @@ class Checker:
             self._inference.assignable(types.DYN, range_)
             first = second = types.DYN
         else:
-            self._report(
-                node.range,
-                f"expression of type '{range_}' cannot be range of a comprehension (must be list, map, or dynamic)",
-            )
+            self._report(node.range, NO_RANGE, range_)
             first = second = types.ERROR
         return {node.variable: first, node.variable2: second} if node.variable2 else {node.variable: first}
 

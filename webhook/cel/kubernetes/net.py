@@ -61,7 +61,7 @@ def parse_address(text: str) -> Address:
                 return IPv4Address(text)
             if char == ":":
                 _expect_v6(text)
-                address, percent, _ = text.partition("%")  # Python has fewer names of zones; nobody asks for them
+                address, percent, _ = text.partition("%")  # only whether it has a zone matters; Python refuses some
                 return IPv6Address(f"{address}%zone" if percent else address)
             if char == "%":
                 _refuse("missing IPv6 address")

@@ -22,7 +22,7 @@ RESERVED: Final = frozenset(
 )  # fmt: skip
 CONSTANTS: Final = {"true": True, "false": False, "null": None}
 KEYWORDS: Final = RESERVED | {*CONSTANTS, "in"}
-"""The words that are no names."""
+"""The words that cannot be names."""
 
 
 class Quoting(Enum):

@@ -18,7 +18,7 @@ from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.checker.checker import Checker
 from webhook.cel.checker.declarations import Checked, Library, StructType
 from webhook.cel.environment import Environment, Program
-from webhook.cel.errors import NO_OVERLOAD, UNDEFINED, CelError, CompileError, Issues
+from webhook.cel.errors import NO_OVERLOAD, NO_RANGE, UNDEFINED, CelError, CompileError, Issues
 from webhook.cel.kubernetes.authorizer import AUTHORIZER
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
 from webhook.cel.runtime.meter import Meter
@@ -197,12 +197,28 @@ def _found(
     found: dict[Path, list[_Mistyped]] = {}
     for kind in checked:
         for stated, _, error, environment in _errors(kind, policy, kinds, as_stated=as_stated):
-            if not as_stated and all(map(_is_comparison_with_null, error.issues)):
+            nulls = map(_is_comparison_with_null, error.issues)
+            if not as_stated and (all(nulls) or _takes_object_as_map(error, kind, kinds)):
                 continue
             issues = tuple(issue._replace(kind=(kind.api_version, kind.kind)) for issue in error.issues)
             mistyped = _Mistyped(kind, str(error), hint_of(error, environment), issues)
             found.setdefault(stated.path, []).append(mistyped)
     return found
+
+
+_OF_MAPS: Final = frozenset({"@in", "_[_]", "_[?_]", "size"})
+"""The functions that take maps."""
+
+
+def _takes_object_as_map(error: CompileError, kind: GroupVersionKind, kinds: Kinds) -> bool:
+    """Tell whether an expression takes the whole object as the map that it is when the expression is evaluated."""
+    schema = kinds.schema_of(kind)
+    whole = schema and _typed(schema, kind, kinds.release, as_stated=False)[0]
+    return any(
+        whole in _types_of(each)
+        for each in error.issues
+        if each.code == NO_RANGE or (each.code == NO_OVERLOAD and each.arguments[0] in _OF_MAPS)
+    )
 
 
 def _is_comparison_with_null(issue: Issue) -> bool:
