@@ -353,6 +353,18 @@ def test_of_policies_that_take_very_much_work_the_rest_is_not_tried(monkeypatch:
     assert [each.name for each in trial.untried] == ["b", "c"]
 
 
+def test_bindings_look_at_bounded_many_parameters() -> None:
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    policy, bound = validating("params.data.max != 'y'", rules=[CLAIMS], paramKind=kind)
+    maps = [{**kind, "metadata": {"name": f"c{each}", "namespace": "d"}, "data": {"max": "x"}} for each in range(2_000)]
+    found = {"selector": {}, "parameterNotFoundAction": "Deny"}
+    bindings = [
+        bound | {"metadata": {"name": f"b{each}"}, "spec": bound["spec"] | {"paramRef": found}} for each in range(2_000)
+    ]
+    trial = try_policies(load([policy, *bindings, *maps]))
+    assert [each.name for each in trial.untried] == [policy["metadata"]["name"]]
+
+
 @each_row_beside("resource", "operation", "expression", "when", "reason", "hint")
 def test_expressions_that_fail_for_a_small_object_are_found(
     *, resource: str, operation: str, expression: str, when: str, reason: str, hint: str
