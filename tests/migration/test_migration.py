@@ -163,6 +163,12 @@ def test_what_the_version_lacks_is_a_finding(older: str, spec: str, version: str
     assert (str(finding.problem.path), finding.line) == (path, line)
 
 
+def test_a_misspelt_field_stays_as_no_version_has_it() -> None:
+    obj = claim({"name": "g", "exactly": {"class": "gpu", "mode": "All", "clas": "gpu"}})
+    result = migration.converted(obj | {"apiVersion": f"{GROUP}/v1beta2"}, migration.MigrationTarget(), Parameters())
+    assert (result.object, result.lost) == (obj | {"apiVersion": f"{GROUP}/v1"}, [])
+
+
 def test_a_field_that_the_version_gets_in_a_later_release_is_one_that_the_release_lacks() -> None:
     obj = claim({"name": "g", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]})
     result = migration.converted(obj, migration.MigrationTarget(releases=[Release(32)]), Parameters())

@@ -43,10 +43,10 @@ def suggestion(root: CompiledStruct, path: Path, obj: object) -> Advice:
     """
     name, around = str(path[-1]), _around(root, path)
     struct, history = around[-1].struct, _history(around[-1].struct, name)
-    if (hint := instead(root, path)) and hint not in struct.fields:
+    if hint := instead(root, path):
         return Advice(f"{history.hint}; {hint}" if history.hint else hint)
     # In Go, the fields of an attribute are called IntValue, BoolValue and so on.
-    alike = [hint] if hint else near(name, _names(struct))
+    alike = [meant] if (meant := struct.type.instead.get(name)) else near(name, _names(struct))
     if alike := alike or [each for each in struct.fields if name.lower() == f"{each}value"]:
         return _renamed(struct, alike, name, value_at(obj, path[:-1]))
     if history.hint:
@@ -63,9 +63,10 @@ def suggestion(root: CompiledStruct, path: Path, obj: object) -> Advice:
 
 
 def instead(root: CompiledStruct, path: Path) -> str:
-    """Return the declared replacement of a field that a type does not have: a field, or advice; empty without one."""
+    """Return the declared advice about an unknown field; empty without any, or if it is a field by another name."""
     struct, name = _around(root, path)[-1].struct, str(path[-1])
-    return "" if name in struct.fields else str(struct.type.instead.get(name, ""))
+    advice = str(struct.type.instead.get(name, ""))
+    return "" if name in struct.fields or advice in struct.fields else advice
 
 
 def misspelt(root: CompiledStruct, path: Path) -> str:

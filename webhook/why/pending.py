@@ -106,7 +106,8 @@ class Lacks:
     """
 
     def __init__(self, of: _Pending, needs: Needs, groups: Sequence[NodeGroup], where: Sequence[str]) -> None:
-        self._scene, self._pod, self._sources, self._needs, self._groups = of.scene, of.pod, of.sources, needs, groups
+        self._scene, self._pod, self._sources, self._source = of.scene, of.pod, of.sources, of.source
+        self._needs, self._groups = needs, groups
         scene, self._owner = of.scene, of.scene.owner(of.pod)
         if text(self._owner, "kind") == "DaemonSet":
             where = [home_of(of.pod)]
@@ -149,7 +150,7 @@ class Lacks:
     def _never(self) -> Iterator[Cause]:
         """Say which claims no node could allocate even if nothing used its devices."""
         for claim in self._needs.claims:
-            written = self._sources.get(name_of(claim))
+            written = self._source(claim)
             for each in every_rule()["never-allocated"].check(claim, self._scene.context):
                 helps = () if isinstance(each.hint, Remark) else (each.hint,)
                 yield Cause(f"{written} is never allocated: {each.message}", [written], helps, sort="no-device")
@@ -263,7 +264,7 @@ class Lacks:
             return self._apart(meeting, about)
         details = next((brief(each) for group in full for each in group.details), "each could be met alone")
         attributes = (
-            (self._sources.get(name_of(claim)) or ref_of(claim), which, attribute)
+            (self._source(claim), which, attribute)
             for claim in self._needs.claims
             for each in items(claim, "spec", "devices", "constraints")
             for field, which in (("matchAttribute", "the same"), ("distinctAttribute", "different"))
@@ -482,12 +483,12 @@ class _Pending:
     def _missing_classes(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         known = {name for _, name in self.scene.inventory.names("DeviceClass")}
         for claim in used:
-            written, names = self._source(claim), {each.class_name for each in requests_of(claim)} - known
+            written, names = self.source(claim), {each.class_name for each in requests_of(claim)} - known
             for said in self.scene.rule("class-not-found", claim) if not allocation_of(claim) else ():
                 about = [self.scene.and_meant(Ref("DeviceClass", each)) for each in sorted(names)]
                 yield Cause(f"{written.kind} {written.name}: {said}", [*about, written])
 
-    def _source(self, claim: JSONObject) -> Ref:
+    def source(self, claim: JSONObject) -> Ref:
         """Return the template that a claim was made from, or the claim itself."""
         return self.sources.get(name_of(claim)) or ref_of(claim)
 
@@ -635,7 +636,7 @@ class _Pending:
         claim = next((each for each in pending if full_name_of(each) == failing), None)
         if claim is None:
             return Cause(f"an error ends the search for devices on all nodes: {brief(error)}", [self.pod])
-        written, words, missing, of_class = self._source(claim), error.words or error, error.missing, error.of_class
+        written, words, missing, of_class = self.source(claim), error.words or error, error.missing, error.of_class
         who = f"{written.kind} {written.name}"
         total = sum(each.wanted for each in requests_of(claim))
         if not missing and total > LIMIT:
@@ -693,7 +694,7 @@ class _Pending:
         """Say what helps if other pods use a claim that the pod names."""
         others = {*rejections.holder(self.scene.cluster, full_name_of(claim), 0)["pods"]} - {name_of(self.pod)}
         apart = "with resourceClaimTemplateName in place of resourceClaimName, if pods may have their own devices"
-        return (apart,) if others and self._source(claim).kind == "ResourceClaim" else ()
+        return (apart,) if others and self.source(claim).kind == "ResourceClaim" else ()
 
     def _refusal(self, refusal: NodeVerdict, states: Sequence[NodeState], needs: Needs) -> tuple[str, About]:
         """Say why nodes refuse the pod, their devices aside, and what that is about."""

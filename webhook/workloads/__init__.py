@@ -203,10 +203,8 @@ def _are_claims(claims: list[Any]) -> bool:
     """Tell whether a list may be a pod's claims: named objects, some with a claim or template, and nothing else."""
     if not all(isinstance(each, dict) for each in claims):
         return False
-    stated = [(name, each[name]) for each in claims for name in each if name != "name"]
-    if any(isinstance(value, dict) and name not in _SOURCES for name, value in stated):
-        return False
-    return bool(stated) and all(nearest(each, _SOURCES) for each in {name for name, _ in stated})
+    stated = {(name, isinstance(each[name], dict)) for each in claims for name in each if name != "name"}
+    return bool(stated) and all(name in _SOURCES or (nearest(name, _SOURCES) and not is_map) for name, is_map in stated)
 
 
 def _lacks_claims(steps: Steps, value: JSONObject) -> bool:
