@@ -171,7 +171,7 @@ class Funnel:
             yield ("selected", "capacity"), self._lacks_capacity(index, is_unused=view.variant.all_includes_used)
         yield ("free", "in use"), not ask.is_admin and view.taken >> index & 1
         yield ("free", "in use"), ask.is_all and self._lacks_capacity(index)
-        yield ("tolerated", "taint"), view.variant.features.DeviceTaints and not ask.tolerates(content)
+        yield ("tolerated", "taint"), not self._is_tolerated(index)
         yield ("enough", "capacity"), self._lacks_capacity(index)
         yield ("enough", "counters"), self._lacks_counters(index)
         yield ("constrained", ""), True
@@ -238,8 +238,11 @@ class Funnel:
         """Return the claims whose use of a device, its capacity or counters rules it out."""
         pool_index = self.view.pool_of[index]
         device, holders = self.view.devices[index], self.view.usages[pool_index].holders
-        if why == "in use" or (why == "capacity" and not self._lacks_capacity(index, is_unused=True)):
-            return tuple(holders.get(device.name, ()))
+        if why in {"in use", "capacity"}:
+            # Where enough others are free, one that the request could not have even if it were free does not matter.
+            is_scarce = why == "in use" and self.counts["free"] < self.least
+            suits = is_scarce or (self._is_tolerated(index) and not self._lacks_capacity(index, is_unused=True))
+            return tuple(holders.get(device.name, ())) if suits else ()
         if why != "counters" or not holders or not self.view.variant.features.PartitionableDevices:
             return ()
         pool, sets = self.view.pools[pool_index], _counter_sets(device)
@@ -250,6 +253,9 @@ class Funnel:
             if each.name in holders and not sets.isdisjoint(_counter_sets(each))
         ]
         return tuple(dict.fromkeys(holder for name in alike for holder in holders[name]))
+
+    def _is_tolerated(self, index: int) -> bool:
+        return not self.view.variant.features.DeviceTaints or self.ask.tolerates(self.content(index))
 
     def _lacks_capacity(self, index: int, *, is_unused: bool = False) -> tuple[Lack, ...]:
         content, view = self.content(index), self.view

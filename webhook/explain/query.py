@@ -12,6 +12,7 @@ from typing import Final
 
 from webhook.api.gates import GATES
 from webhook.api.runtimeconfig import is_served
+from webhook.api.unserved import no_match
 from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.drivers import built_in, text_of
 from webhook.explain import text
@@ -499,7 +500,12 @@ def _unserved(answer: str, kubernetes: str | None) -> tuple[str, str] | None:
     named = kind_of(stated, kind)
     if named.group != GROUP and kind in KINDS:
         named = GroupVersionKind(GROUP, "", kind)
-    if not (known := Kinds().spans(named)):
+    known = Kinds().spans(named)
+    if not known and named.group == GROUP:
+        (problem,) = no_match({"apiVersion": stated, "kind": kind}, release_of(kubernetes) if kubernetes else None)
+        meaning = f"the cluster has no kind {kind} in {stated}, which is built into Kubernetes: {problem.hint}"
+        return meaning, "correct kind or apiVersion"
+    if not known:
         return None
     meaning = f"the cluster does not serve {kind} in {stated}"
     if named.version not in known:

@@ -625,7 +625,9 @@ class _Pending:
             vendor = as_in_pods(name).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or name
             like = [each for each in self.scene.inventory.all("DeviceClass") if vendor in name_of(each)]
             hint = did_you_mean(name, [each for each in extended.classes if "/" in each])
-            hint = hint or (f"{listed(map(name_of, like))} could" if like else "")
+            hint = hint or (
+                f"{listed(map(str, map(ref_of, like)))} could, with extendedResourceName: {name}" if like else ""
+            )
             why = "no DeviceClass has it as extendedResourceName, and no node's device plugin offers it"
             yield Cause(f"nothing provides {name}: {why}{hint and f'; {hint}'}", [Ref("Resource", name), like])
 
