@@ -8,8 +8,10 @@ import pytest
 
 from tests.policy.examples import binding, definition, mutating, of, policy, rule, validating
 from tests.rows import each_row, each_row_beside
+from webhook.budget import Budget
 from webhook.engine.offline import evaluate
 from webhook.engine.trial import try_policies
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
@@ -318,6 +320,21 @@ def test_policies_are_tried_with_the_parameters_that_were_given(limit: str, expr
     assert tried(*given[:2], of("ConfigMap", "others", data={})) == []
 
 
+def test_parameters_that_several_bindings_name_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def remembered(request: Request, policies: PolicySet, *, budget: Budget) -> Verdict:
+        asked.append([each.param_ref and each.param_ref.name for each in policies.validating[0].bindings])
+        return evaluate(request, policies, budget=budget)
+
+    monkeypatch.setattr("webhook.engine.trial.evaluate", remembered)
+    judging, _ = validating("params.data.a != ''", rules=[PODS], paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
+    refs = [{"name": name, "parameterNotFoundAction": "Deny"} for name in "abab"]
+    bindings = (binding(f"b{index}", "p", paramRef=ref) for index, ref in enumerate(refs))
+    tried(judging, *bindings, of("ConfigMap", "a", data={}))
+    assert asked == [["a", "b"]] * len(asked) != []
+
+
 @each_row_beside("group", "resource", "patch", "reason")
 def test_a_change_that_fails_after_its_evaluation_is_found(group: str, resource: str, patch: str, reason: str) -> None:
     field = "jsonPatch" if patch[0] == "[" else "applyConfiguration"
@@ -334,6 +351,18 @@ def test_of_policies_that_take_very_much_work_the_rest_is_not_tried(monkeypatch:
     trial = try_policies(load(given))
     assert [each.given.object for each in trial.findings] == given[:1]
     assert [each.name for each in trial.untried] == ["b", "c"]
+
+
+def test_bindings_look_at_bounded_many_parameters() -> None:
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    policy, bound = validating("params.data.max != 'y'", rules=[CLAIMS], paramKind=kind)
+    maps = [{**kind, "metadata": {"name": f"c{each}", "namespace": "d"}, "data": {"max": "x"}} for each in range(2_000)]
+    found = {"selector": {}, "parameterNotFoundAction": "Deny"}
+    bindings = [
+        bound | {"metadata": {"name": f"b{each}"}, "spec": bound["spec"] | {"paramRef": found}} for each in range(2_000)
+    ]
+    trial = try_policies(load([policy, *bindings, *maps]))
+    assert [each.name for each in trial.untried] == [policy["metadata"]["name"]]
 
 
 @each_row_beside("resource", "operation", "expression", "when", "reason", "hint")

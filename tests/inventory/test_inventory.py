@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.rows import each_row
 from tests.structured import changed, of_kind, resource_slice
 from webhook.check.cluster import cluster_documents
-from webhook.inventory import Inventory, MalformedError, is_noted
+from webhook.inventory import Inventory, MalformedError, is_noted, newest
 from webhook.inventory.affinity import as_int64, term_selects, unmatched
 from webhook.inventory.claims import SHARING, Blocked, claims_of
 from webhook.inventory.plugins import plugins, trouble_of
@@ -34,6 +34,12 @@ def test_what_is_held_in_an_older_version_is_returned_in_the_newest() -> None:
     ]
     exactly = {"deviceClassName": "gpu.example.com"}
     assert all(each and each["spec"]["devices"]["requests"][0]["exactly"] == exactly for each in found)
+
+
+@each_row("version", ["v1"], {"v1": 1}, 5, None)
+def test_what_has_no_version_stays_as_it_is(version: Any) -> None:
+    malformed = {"apiVersion": version, "kind": "ResourceQuota"}
+    assert newest(malformed) == malformed
 
 
 @each_row("version", "v1", "v1beta2", "v1beta1")

@@ -366,6 +366,13 @@ def test_what_never_has_an_effect_is_found() -> None:
     assert fields("variables.b == 1", variables=variables) == [("unused-variable", "spec.variables[2]")]
 
 
+def test_expressions_without_variables_are_evaluated_with_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = f"{list(range(40))}.all(x, {list(range(40))}.all(y, x + y >= 0))"
+    assert [rule for rule, *_ in found(slow)] == ["never-refuses"]
+    monkeypatch.setattr("webhook.policy.tools.check.DOCUMENT", 1_000)
+    assert not found(slow)
+
+
 @each_row(
     ("message", "reason"),
     ("'first\\nsecond'", "the message has a line break"),

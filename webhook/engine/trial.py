@@ -110,6 +110,8 @@ _CLUSTER_SCOPED: Final = "namespaceObject is null for objects without a namespac
 _CREATE_ALONE: Final = "leave UPDATE out of the operations"
 _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
+_LOOK: Final = 4
+"""The work of a binding's look at an object that may be its parameters."""
 _WORK_OF_ALL: Final = DOCUMENT
 """After how much work no further policies are tried."""
 _LONGEST: Final = 256
@@ -171,7 +173,7 @@ def try_policies(policies: PolicySet, explained: AbstractSet[tuple[int, Path]] =
     """
     trials, findings = _Trials(policies), list[PolicyFinding]()
     for index, policy in enumerate(trials.tried):
-        if trials.spent > _WORK_OF_ALL:
+        if trials.spent + trials.looks(policy) > _WORK_OF_ALL:
             return Trial(findings, trials.tried[index:])
         for problem, fault in trials.failing(policy):
             failing = (each.path for each in policy.variables if fault and each.name in fault.variables)
@@ -230,7 +232,7 @@ class _Trials:
     def failing(self, policy: Policy) -> Iterator[tuple[Problem, EvaluationFault | None]]:
         """Evaluate a policy for the objects, and yield the expressions that fail, and why."""
         alone, begun, action = self._bound([policy]), self.spent, self._action(policy)
-        reported = set()
+        reported, looks = set(), self.looks(policy)
         for subject in self._objects:
             obj = subject.object
             for doing, (has_new, has_old) in _OPERATIONS.items():
@@ -258,9 +260,15 @@ class _Trials:
                             effect, hint = "invalid at each update, if it was stored without the change", _CREATE_ALONE
                         message = f"makes {subject} {effect}: {refusal}"
                         yield Problem(WARNING, "makes-invalid", "", path, message, hint, value=refusal.value), None
-                self.spent += DOCUMENT - budget.left
+                self.spent += DOCUMENT - budget.left + looks
                 if self.spent - begun > _WORK:
                     return  # other objects would take as long
+
+    def looks(self, policy: Policy) -> int:
+        """Return the work, for each request, of finding the parameters of a policy's bindings among those given."""
+        hooks = (each for each in (*self._policies.validating, *self._policies.mutating) if each.policy is policy)
+        known = self._policies.objects.get(policy.param_kind, ()) if policy.param_kind else ()
+        return sum(len(hook.bindings) for hook in hooks) * len(known) * _LOOK
 
     def _action(self, policy: Policy) -> str:
         """Return the strongest action of a policy's bindings; Deny if it has none."""
@@ -307,13 +315,13 @@ class _Trials:
             for each in (policy for policy in some if policy.kind == kind):
                 bound = [Binding(kind, each.name, each.name, each.given, actions=(DENY,))]
                 if each.param_kind:
-                    stated = (
-                        hook.bindings for hook in (*policies.validating, *policies.mutating) if hook.policy is each
-                    )
-                    bound = [replace(one, match=None, actions=(DENY,)) for one in chain(*stated) if one.param_ref]
+                    stated = chain(*(hook.bindings for hook in every if hook.policy is each))
+                    distinct = {one.param_ref: one for one in stated if one.param_ref}
+                    bound = [replace(one, match=None, actions=(DENY,)) for one in distinct.values()]
                 yield Hook(replace(each, fails_open=False), tuple(bound))
 
         policies, params = self._policies, {each.param_kind for each in some}
+        every = (*policies.validating, *policies.mutating)
         read = {kind: found for kind, found in policies.objects.items() if kind in params}
         return replace(policies, objects=read, validating=tuple(hooks(VALIDATING)), mutating=tuple(hooks(MUTATING)))
 

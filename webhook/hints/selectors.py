@@ -370,8 +370,7 @@ def _foreign(issue: Issue, names: Mapping[str, str]) -> tuple[str, str, str]:
     if issue.code == EXTRANEOUS and word == ">":
         return "CEL writes <> as !=", "<>", "!="
     is_token = issue.code in {MISSING, EXTRANEOUS, MISMATCHED}
-    hint = _unexpected(issue.code, word, issue.arguments[1]) if is_token else ""
-    return hint, "", ""
+    return (_unexpected(issue.code, word, issue.arguments[1]) if is_token else ""), "", ""
 
 
 def _unexpected(code: str, word: str, expected: AbstractSet[str]) -> str:

@@ -384,7 +384,7 @@ def _has_newest(version: str, kind: str) -> bool:
 
 def newest(obj: JSONObject) -> JSONObject:
     """Return an object of ``resource.k8s.io`` in the newest version; kinds missing there are returned as they are."""
-    if obj.get("apiVersion") in _NEWEST:
+    if text(obj, "apiVersion") in _NEWEST:
         return obj
     try:
         return conversion.to_v1(obj)

@@ -126,13 +126,14 @@ def _key(obj: JSONObject) -> tuple[bool, str]:
     return _is_pod(obj), full_name_of(obj)
 
 
-_IN_SCOPES: Final = (PODS, *map("".join, product(("", _REQUESTS, _LIMITS), (CPU, "memory"))))
-"""The standard names that a quota with scopes may limit; with the scope BestEffort, only the first."""
-_OF_VOLUMES: Final = "VolumeAttributesClass"
-_SCOPES: Final = (
-    *("BestEffort", "NotBestEffort", "Terminating", "NotTerminating"),
-    *("PriorityClass", "CrossNamespacePodAffinity", _OF_VOLUMES),
-)
+_OF_PODS: Final = (PODS, *map("".join, product(("", _REQUESTS, _LIMITS), (CPU, "memory"))))
+_SCOPES: Final = {
+    "BestEffort": (PODS,),
+    **dict.fromkeys(("NotBestEffort", "Terminating", "NotTerminating"), _OF_PODS),
+    **dict.fromkeys(("PriorityClass", "CrossNamespacePodAffinity"), _OF_PODS),
+    "VolumeAttributesClass": STANDARD,
+}
+"""The scopes, each with the standard names that a quota with it may limit."""
 
 
 def _refused_scopes(spec: JSONObject) -> Iterator[Problem]:
@@ -142,12 +143,13 @@ def _refused_scopes(spec: JSONObject) -> Iterator[Problem]:
         path, shown = Path(("spec", *place)), spec.get(place[0])
         for index, scope in enumerate(scopes):
             if scope not in _SCOPES:
-                of, value = (path / index / "scopeName", scope) if scopes is selected else (path, shown)
-                unknown = invalid(of, value, "unsupported scope")
+                unknown = invalid(path, shown, "unsupported scope")
+                if scopes is selected:
+                    named = invalid(path / "scopeName", scope, "unsupported scope")
+                    unknown = named._replace(path=path / index / "scopeName", spelled=named.path)
                 yield unknown._replace(hint=did_you_mean(scope, _SCOPES, quotes='"'))
                 continue
-            may_limit = STANDARD if scope == _OF_VOLUMES else _IN_SCOPES[: 1 if scope == "BestEffort" else None]
-            for key in sorted({*mapping(spec, "hard")}.intersection(STANDARD).difference(may_limit)):
+            for key in sorted({*mapping(spec, "hard")}.intersection(STANDARD).difference(_SCOPES[scope])):
                 hint = f"limit {key} by a quota without scope {scope}"
                 yield invalid(path, shown, "unsupported scope applied to resource")._replace(hint=hint)
             if f"Not{scope}" in scopes:

@@ -170,14 +170,13 @@ def refused_role(role: JSONObject, _context: Context) -> Iterator[Problem]:
     that name resources of DRA are judged.
     """
     for steps, each in placed(role, "rules") if _is_of_dra(role) else ():
-        path, urls = Path(steps), each.get("nonResourceURLs")
+        path, of_urls, urls = Path(steps), Path((*steps, "nonResourceURLs")), each.get("nonResourceURLs")
         if not each.get("verbs"):
             yield required(path / "verbs", "verbs must contain at least one value")
         if urls and role["kind"] == "Role":
-            yield invalid(path / "nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs")
+            yield invalid(of_urls, urls, "namespaced rules cannot apply to non-resource URLs")
         if urls and (each.get("apiGroups") or each.get("resources") or each.get("resourceNames")):
-            detail = "rules cannot apply to both regular resources and non-resource URLs"
-            yield invalid(path / "nonResourceURLs", urls, detail)
+            yield invalid(of_urls, urls, "rules cannot apply to both regular resources and non-resource URLs")
         for field, name in {} if urls else {"apiGroups": "api group", "resources": "resource"}.items():
             if not each.get(field):
                 yield required(path / field, f"resource rules must supply at least one {name}")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from webhook.api.dra.devicerequest import ALL, EXACT_COUNT
 from webhook.api.dra.taints import EFFECTS
 from webhook.api.versions import DEFAULT
-from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError
@@ -552,7 +552,7 @@ def check_policies(
     findings = [*policies.findings, *_namespaced_params(policies), *_unmatched_bindings(policies)]
     costs: list[Cost] = []
     accounts = [f"{_ACCOUNT}{full_name_of(each).replace('/', ':')}" for _, each in policies.find(_OF_ACCOUNTS, "")]
-    checked = set[int]()
+    checked, budget = set[int](), Budget(DOCUMENT, is_offline=True)
     for policy, wrong in _checkable(policies):
         unused = list(_unused(policy))
         ignored = {each.path for each in unused}  # their types do not matter
@@ -563,7 +563,7 @@ def check_policies(
             *_param_kind(policy, policies),
             *_messages(policy),
             *unused,
-            *(each for each in expression_warnings(policy, kinds, accounts) if each.path not in ignored),
+            *(each for each in expression_warnings(policy, kinds, accounts, budget) if each.path not in ignored),
             *literal_warnings(policy, kinds),
         ]
         checked.add(id(policy.given))
@@ -580,13 +580,16 @@ def check_policies(
     return CheckResult(policies, tuple(findings), tuple(costs), len(unchecked))
 
 
-def expression_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] = ()) -> Iterator[Problem]:
+def expression_warnings(
+    policy: Policy, kinds: Kinds, accounts: Collection[str] = (), budget: Budget | None = None
+) -> Iterator[Problem]:
     """Find expressions of which a part cannot work, whatever the object is.
 
     Args:
         accounts: The users of the service accounts that are defined beside the policy.
+        budget: The work that evaluating expressions without variables may take; by default, what is in force.
     """
-    yield from _constants(policy)
+    yield from _constants(policy, budget or current())
     yield from _malformed(policy)
     yield from _ordered_texts(policy)
     yield from _unwritten_amounts(policy, kinds)
@@ -618,33 +621,34 @@ def _is_apart(error: PolicyFinding) -> bool:
     return is_text and path[:2] != ("spec", "variables") and problem.reason not in NOT_DECODED
 
 
-def _constants(policy: Policy) -> Iterator[Problem]:
+def _constants(policy: Policy, budget: Budget) -> Iterator[Problem]:
     """Find conditions and validations with the same result for every object."""
     for stated in policy.conditions:
-        if (value := _constant(stated)) is False:
+        if (value := _constant(stated, budget)) is False:
             yield warning("never-applies", stated.path, "the condition is always false: the policy never applies")
         elif value is True:
             yield warning("no-condition", stated.path, "the condition is always true: it can be left out")
     for validation in policy.validations:
-        if _constant(validation.expression) is True:
+        if _constant(validation.expression, budget) is True:
             message = "the expression is always true: it never refuses anything"
             yield warning("never-refuses", validation.expression.path, message)
         expression = validation.message_expression
-        value = expression and _constant(expression)
+        value = expression and _constant(expression, budget)
         if expression and value is not None and (unused := usable_message(value)[1]):
             level, instead = (NOTE, "message") if validation.message else (WARNING, "expression")
             text = f"is never used, and the {instead} is shown instead: {unused}"
             yield Problem(level, "fails-on-valid", "", expression.path, text)
 
 
-def _constant(stated: StatedExpression) -> object:
-    """Return the value of an expression that uses no variables, else None."""
+def _constant(stated: StatedExpression, budget: Budget) -> object:
+    """Return the value of an expression that uses no variables, else None, as if it takes too much work."""
     compiled = stated.compiled
     if not isinstance(compiled, Program) or compiled.variables:
         return None
     try:
-        return compiled.evaluate({}, meter=Meter(CALL_LIMIT))
-    except CelError:
+        with limited(budget):
+            return compiled.evaluate({}, meter=Meter(CALL_LIMIT))
+    except (CelError, BudgetExceededError):
         return None
 
 
