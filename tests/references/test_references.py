@@ -149,6 +149,17 @@ def test_what_a_broken_document_of_the_file_may_hold_is_not_missed(broken: str) 
     assert "ResourceClaimTemplate one-gpu (<stdin>:6); the manifests have no such objects without errors" in done.out
 
 
+@each_row(
+    ("name", "is_missed"),
+    *(("one-gpu", False), ("z", True), ("$NAME", False), ('""', False)),
+)
+def test_an_object_of_a_misspelt_kind_may_be_the_missing_one_only_by_its_name(name: str, *, is_missed: bool) -> None:
+    other = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: other}\nspec: {spec: {}}\n"
+    misspelt = other.replace("Template", "Templte").replace("other", name)
+    rules = {each["rule"] for each in findings("validate", "-", stdin=f"{POD}---\n{other}---\n{misspelt}")}
+    assert ("template-not-found" in rules, "not-served" in rules) == (is_missed, True)
+
+
 def test_a_template_is_missed_only_where_all_files_can_be_read_and_others_of_its_kind_are(tmp_path: Path) -> None:
     head = "apiVersion: resource.k8s.io/v1\nmetadata: {name: other}\n"
     (tmp_path / "pod.yaml").write_text(POD)
