@@ -407,7 +407,12 @@ def test_pods_of_a_cluster_use_its_claims(tmp_path: Path) -> None:
 
 @each_row(
     ("count", "incomplete", "message", "hint"),
-    (9, 1, "no node has more than 3 (n1)", "help: ask for 2 at most"),
+    (
+        9,
+        1,
+        "no node has more than 3 (n1)",
+        "help: ask for 2 at most: no node has 3 devices that are available together",
+    ),
     (3, 1, "no node has 3 devices that are available together for request r: at most 2, counter memory", "is left"),
     (
         3,
@@ -423,6 +428,17 @@ def test_what_helps_is_advised(count: int, incomplete: int, message: str, hint: 
     said = ran(tmp_path, claim(count=count), cluster=cluster, command="validate").out
     assert message in said
     assert hint in said
+
+
+def test_tainted_devices_are_told_apart_from_those_that_there_are(tmp_path: Path) -> None:
+    taint = {"key": "example.com/broken", "effect": "NoSchedule"}
+    slice_ = devices("n1", 2)
+    slice_["spec"]["devices"][1]["taints"] = [taint]
+    said = ran(tmp_path, claim(count=4), cluster=[node("n1"), drawn_class(), slice_], command="validate").out
+    assert "no node has more than 2 (n1)" in said
+    assert (
+        "help: ask for 1 at most: no node has 2 untainted devices for request r: at most 1, taint example.com/b" in said
+    )
 
 
 @each_row(("fields", "is_told"), ({"allowMultipleAllocations": True}, True), ({}, False))

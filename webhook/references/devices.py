@@ -279,7 +279,8 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """No node can give a claim all its devices together, even if all of them are free.
 
     Each request alone could be met, but not all of them at once, or not with the constraints, the capacity or the
-    taints of the devices. The scheduler's allocation is tried for every node, as if no device were in use.
+    taints of the devices; or none of the alternatives of a request could be met. The scheduler's allocation is tried
+    for every node, as if no device were in use.
     """
     if allocation_of(claim) or any(contradicting_constraints(claim, context)):
         return
@@ -378,27 +379,32 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
             available = f"more than {most}{where}" if most else "any"
             message = f'request "{request.name}" asks for {devices}, and no node has {available}'
             key = "count" if "count" in request.content else "deviceClassName"
-            possible = _most_allocated(request.content, most, context)
-            hint = f"ask for {possible} at most: all devices of a claim are used from one node" if possible else ""
+            possible, why = _most_allocated(request, most, context)
+            why = why or "all devices of a claim are used from one node"
+            hint = f"ask for {possible} at most: {why}" if possible else ""
             if hint and all(content.is_shared for group in answer.taken for content in group.contents):
                 hint += "; several requests may share them"
             yield finding((*request.path, key), message, hint, "NotEnough")
 
 
-def _most_allocated(request: JSONObject, most: int, context: Context) -> int:
-    """Return how many devices of a request a node could allocate, whose devices may share counters.
+def _most_allocated(request: ClaimRequest, most: int, context: Context) -> tuple[int, str]:
+    """Return how many devices of a request a node could allocate, and why no more; empty if it has no more.
 
     Args:
         request: The request, or the alternative.
         most: How many matching devices a node has at most.
     """
-    fields = {key: value for key, value in request.items() if key != "name"}
+    from webhook.simulation.rejections import cause  # few claims ask for more than there is
 
-    def fits(count: int) -> bool:
-        counted = {"name": "request", "exactly": {**fields, "count": count}}
-        return not _refused({"claim": {"requests": [counted]}}, context)
+    fields, name = {**request.content}, request.name.rpartition("/")[2]
+    fields.pop("name", "")
 
-    return bisect_left(range(1, most + 1), x=True, key=lambda count: not fits(count))
+    def refused(count: int) -> Sequence[NodeGroup]:
+        counted = {"name": name, "exactly": {**fields, "count": count}}
+        return _refused({"claim": {"requests": [counted]}}, context)
+
+    possible = bisect_left(range(1, most + 1), x=True, key=lambda count: bool(refused(count)))
+    return possible, cause(refused(possible + 1)) if possible < most else ""
 
 
 @rule("Pod", beside_devices=True)
@@ -431,16 +437,21 @@ def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[int] | None:
-    """Return the places of the nodes that have devices for each request; None if a request has none: others tell."""
+    """Return the places of the nodes that have devices for each request; None if a request has none: others tell.
+
+    Of an alternative others tell, too, but not that no other one can be met.
+    """
     fleet, free = context.fleet, context.free
     found: set[str] | None = None
     for request in context.requests(claim):
         answer = sorted_out(request, context)
-        if fleet is None or answer is None or answer.failing or not answer.taken:
+        if fleet is None or answer is None or answer.failing:
             return None
-        if request.wanted > 1 and request.wanted > fleet.most_on_a_node(answer.taken)[0]:
+        if "/" in request.name:
+            continue
+        if not answer.taken or (request.wanted > 1 and request.wanted > fleet.most_on_a_node(answer.taken)[0]):
             return None
-        if "/" not in request.name and sum(len(group.contents) for group in answer.taken) <= _CONTENTS_MOST:
+        if sum(len(group.contents) for group in answer.taken) <= _CONTENTS_MOST:
             names = set(fleet.by_node(answer.taken))
             found = found if EVERYWHERE in names else names if found is None else found & names
     if free is None:

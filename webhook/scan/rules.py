@@ -36,7 +36,9 @@ _OF_REFERENCES: Final[dict[str, tuple[str, ...]]] = {
     "DeviceClass": ("extended-resource-ambiguous",),
 }
 """The rules about references that stored objects must meet, whether anything uses these or not."""
-_OF_AWAITED: Final = ("selects-nothing", "not-enough-devices", "never-allocated")
+_OF_REQUESTS: Final = ("selects-nothing", "not-enough-devices")
+"""Rules about single requests, or alternatives of them."""
+_OF_AWAITED: Final = (*_OF_REQUESTS, "never-allocated")
 """Further ones for claims and templates that a pod waits for: others may be ahead of their hardware."""
 
 
@@ -124,8 +126,8 @@ def _of_references(kind: str, cluster: Stored) -> Iterator[tuple[Problem, JSONOb
             has_devices = all(fleet.of_class(each.of_class) for each in cluster.context.requests(obj))
             names += _OF_AWAITED if has_devices else ()  # else `class-matches-nothing` tells
         for problem in apply_rules(obj, kind, cluster.context, names=names):
-            # Of an alternative they tell nothing: another one may do.
-            if "firstAvailable" not in problem.path or problem.rule not in _OF_AWAITED:
+            # Of an alternative alone they tell nothing: another one may do.
+            if "firstAvailable" not in problem.path or problem.rule not in _OF_REQUESTS:
                 yield problem, obj
 
 

@@ -149,6 +149,19 @@ class Overlay(NamedTuple):
     helps: Sequence[tuple[Sequence[str], Made | None]]
 
 
+def not_simulated(pod: JSONObject) -> list[str]:
+    """Return what a pod has that may keep it from a node, and is not simulated."""
+    terms = {"podAffinity": "required pod affinity", "podAntiAffinity": "required pod anti-affinity"}
+    used = [what for field, what in terms.items() if mapping(pod, "spec", "affinity", field).get(REQUIRED_TERMS)]
+    spread = items(pod, "spec", "topologySpreadConstraints")
+    if any(text(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in spread):
+        used.append("topology spread constraints")
+    kinds = ("persistentVolumeClaim", "ephemeral")
+    if any(mapping(each, kind) for each in items(pod, "spec", "volumes") for kind in kinds):
+        used.append("persistent volumes")
+    return used
+
+
 class Answers:
     """Reports the results of pods, with the reasons; each right after the pod was scheduled."""
 
@@ -259,21 +272,12 @@ class Answers:
 
     def _left_out(self, placement: Placement) -> Iterator[str]:
         """List the parts of a pod that were not simulated, but may change where it runs."""
-        spec, inventory, settings = placement.pod.get("spec") or {}, self._cluster.inventory, self._cluster.settings
+        inventory, settings, used = self._cluster.inventory, self._cluster.settings, not_simulated(placement.pod)
         if scheduler := other_scheduler(placement.pod):
             yield f"another scheduler decides about this pod: {scheduler}; this is what kube-scheduler would do"
-        terms = {"podAffinity": "required pod affinity", "podAntiAffinity": "required pod anti-affinity"}
-        around = spec.get("affinity") or {}
-        used = [what for field, what in terms.items() if mapping(around, field).get(REQUIRED_TERMS)]
-        spread = items(spec, "topologySpreadConstraints")
-        if any(text(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in spread):
-            used.append("topology spread constraints")
-        kinds = ("persistentVolumeClaim", "ephemeral")
-        if any(mapping(each, kind) for each in items(spec, "volumes") for kind in kinds):
-            used.append("persistent volumes")
         namespace, group = group_of(placement.pod)
         found = inventory.find("PodGroup", group, namespace) if group else None
-        stated = spec.get("resourceClaims") or ()
+        stated = items(placement.pod, "spec", "resourceClaims")
         shared = [text(each, "name") for each in items(found, "spec", "resourceClaims") if each in stated]
         if shared and SHARING not in settings.gates:
             yield f"it shares claim {', '.join(shared)} of PodGroup {group} only with the feature gate {SHARING}"

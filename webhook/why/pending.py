@@ -28,6 +28,7 @@ from webhook.scan.claims import fault_of, is_gone
 from webhook.scan.drivers import drivers_of_class
 from webhook.scan.stored import AllocatedDevice
 from webhook.simulation import binding, rejections
+from webhook.simulation.answers import not_simulated
 from webhook.simulation.cluster import (
     AFFINITY,
     CORDON,
@@ -730,17 +731,17 @@ class _Pending:
 
     def _unexpected(self, node: str) -> Cause:
         """Say what the scheduler says of a pod for which there is room, as far as the simulation can tell."""
-        words = self._said()
+        words, others = self._said(), ", ".join(not_simulated(self.pod))
+        room = f"{node} has room for it{others and f' (not simulated: {others})'}"
         if nominated := text(self.pod, "status", "nominatedNodeName"):
             said = f"waits on {nominated} until the pods that it preempts there have ended"
             return Cause(said, [Ref("Node", nominated), self.pod])
         if (name := other_scheduler(self.pod)) and not words:
             said = f"its scheduler {name} (spec.schedulerName) has said nothing of it: does it run?"
-            said += f" kube-scheduler leaves the pod alone, for which {node} has room"
+            said += f" kube-scheduler leaves the pod alone; {room}"
             help_ = f"correct spec.schedulerName, or start scheduler {name}"
             return Cause(said, [Ref("Scheduler", name), self.pod], (help_,))
         if not words:
-            room = f"{node} has room for it"
             if trouble := drivers.of_component(self.scene, "kube-scheduler"):
                 return trouble._replace(text=f"waits for kube-scheduler: {trouble.text}; {room}", about=[trouble.about])
             return Cause(f"waits for the scheduler, which has said nothing of it yet; {room}", [self.pod])
