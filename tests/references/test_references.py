@@ -150,6 +150,20 @@ def test_what_a_broken_document_of_the_file_may_hold_is_not_missed(broken: str) 
 
 
 @each_row(
+    ("condition", "hint"),
+    ('M == "a" && M in ["b", "c"]', "use || or `in` to allow several values"),
+    ("M >= 4 && M < 2", ""),
+    ('M.startsWith("a") && M == "b"', ""),
+)
+def test_alternatives_are_advised_where_values_are_compared_for_equality(condition: str, hint: str) -> None:
+    expression = condition.replace("M", 'device.attributes["a.io"].m')
+    selectors = json.dumps([{"cel": {"expression": expression}}])
+    claim = claim_of(f"requests: [{{name: g, exactly: {{deviceClassName: c, selectors: {selectors}}}}}]")
+    found = findings("validate", "-", stdin=claim)
+    assert [(each["rule"], each.get("hint", "")) for each in found] == [("selector-contradiction", hint)]
+
+
+@each_row(
     ("name", "is_missed"),
     *(("one-gpu", False), ("z", True), ("$NAME", False), ('""', False)),
 )
