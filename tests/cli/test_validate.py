@@ -381,6 +381,44 @@ def test_keys_that_are_booleans_in_yaml_are_explained(key: str, read: str, count
     assert done.out.count(f'YAML reads the key {key} as "{read}": to mean the text, write "{key}" in quotes') == count
 
 
+@each_row(
+    ("manifest", "found"),
+    (
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {y: a}}\n"
+            "spec: {nodeSelector: {n: a}, containers: [{name: c, image: i, resources: {claims: [{name: g}]}}], "
+            "resourceClaims: [{name: g, resourceClaimName: g}]}\n"
+        ),
+        {"misread-key": ["metadata.labels[true]", "spec.nodeSelector[false]"]},
+    ),
+    (
+        (
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\n"
+            "spec: {driver: a.io, nodeName: a, pool: {name: a, generation: 1, resourceSliceCount: 1}, "
+            'devices: [{name: d, attributes: {y: {version: "1.2"}, "on": {int: 1}}, capacity: {n: {value: 1}}}]}\n'
+        ),
+        {
+            "misread-key": ["spec.devices[0].attributes[true]", "spec.devices[0].capacity[false]"],
+            "semver": ["spec.devices[0].attributes[true].version"],
+        },
+    ),
+    # The error has the help.
+    (
+        (
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\n"
+            "spec: {devices: {requests: [{name: g, exactly: {deviceClassName: c, n: 1}}]}}\n"
+        ),
+        {"unknown-field": ["spec.devices.requests[0].exactly.false"]},
+    ),
+)
+def test_keys_that_are_booleans_are_found_wherever_the_user_chooses_them(
+    manifest: str, found: dict[str, list[str]]
+) -> None:
+    found_here = reported("validate", "-", stdin=manifest)["findings"]
+    assert {rule: [each["field"] for each in found_here if each["rule"] == rule] for rule in found} == found
+    assert {each["rule"] for each in found_here} == set(found)
+
+
 def test_a_value_of_the_wrong_type_has_its_own_hint() -> None:
     text = DEPLOYMENT.replace("nodeSelector: {KEY: a}", "nodeSelector: {on: yes}")
     out = draguard("validate", "-", stdin=text.encode()).out

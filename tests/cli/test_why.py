@@ -181,6 +181,14 @@ class TestOutput:
         done = draguard("why", "p", "-n", "ml", "--cluster", "-", stdin=stored)
         assert done.out.startswith("ml/p: ResourceClaim ml/c cannot be decoded\n")
 
+    def test_a_node_that_cannot_be_read_is_not_gone(self) -> None:
+        running = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        pod = made("Pod", "p", spec={"nodeName": "a"}, status=running)
+        nodes = [made("Node", "a", status={"allocatable": {"cpu": "x!"}}), made("Node", "b", status={})]
+        stored = json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod, *nodes]}).encode()
+        done = draguard("why", "pod/p", "--cluster", "-", stdin=stored)
+        assert (done.code, "does not exist" in done.out, "not read: Node a" in done.err) == (0, False, True)
+
     def test_a_job_without_a_template_waits_for_kueue(self) -> None:
         job = made("Job", "train", "ml", version="batch/v1", spec={"suspend": True, "template": "x"})
         job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "gpus"}

@@ -46,6 +46,14 @@ def test_a_policy_whose_name_a_binding_misspells_is_reported_once() -> None:
     assert [rule for rule, _ in found] == ["policy-without-binding", "binding-without-policy"]
 
 
+def test_a_name_that_a_refused_binding_misspells_is_found_and_is_not_known() -> None:
+    refused = spec(binding("a"), policyName="p.exmaple.com", validationActions=["Deny", "Warn"])
+    found = load([POLICY, refused, spec(BINDING, policyName="p.exmaple.com")]).findings
+    hint = 'did you mean "p.example.com"?'
+    assert [(each.problem.level, each.problem.hint) for each in found[1:]] == [("warning", hint)] * 2
+    assert {each.problem.rule for each in found[1:]} == {"binding-without-policy"}
+
+
 def test_a_binding_of_one_kind_is_none_of_the_other() -> None:
     named = MUTATING_BINDING | {"spec": {"policyName": "p.example.com"}}
     assert [rule for rule, _ in rules(load([POLICY, named]))] == ["policy-without-binding", "binding-without-policy"]

@@ -149,6 +149,31 @@ def test_what_a_broken_document_of_the_file_may_hold_is_not_missed(broken: str) 
     assert "ResourceClaimTemplate one-gpu (<stdin>:6); the manifests have no such objects without errors" in done.out
 
 
+@each_row(
+    ("condition", "hint"),
+    ('M == "a" && M in ["b", "c"]', "use || or `in` to allow several values"),
+    ("M >= 4 && M < 2", ""),
+    ('M.startsWith("a") && M == "b"', ""),
+)
+def test_alternatives_are_advised_where_values_are_compared_for_equality(condition: str, hint: str) -> None:
+    expression = condition.replace("M", 'device.attributes["a.io"].m')
+    selectors = json.dumps([{"cel": {"expression": expression}}])
+    claim = claim_of(f"requests: [{{name: g, exactly: {{deviceClassName: c, selectors: {selectors}}}}}]")
+    found = findings("validate", "-", stdin=claim)
+    assert [(each["rule"], each.get("hint", "")) for each in found] == [("selector-contradiction", hint)]
+
+
+@each_row(
+    ("name", "is_missed"),
+    *(("one-gpu", False), ("z", True), ("$NAME", False), ('""', False)),
+)
+def test_an_object_of_a_misspelt_kind_may_be_the_missing_one_only_by_its_name(name: str, *, is_missed: bool) -> None:
+    other = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: other}\nspec: {spec: {}}\n"
+    misspelt = other.replace("Template", "Templte").replace("other", name)
+    rules = {each["rule"] for each in findings("validate", "-", stdin=f"{POD}---\n{other}---\n{misspelt}")}
+    assert ("template-not-found" in rules, "not-served" in rules) == (is_missed, True)
+
+
 def test_a_template_is_missed_only_where_all_files_can_be_read_and_others_of_its_kind_are(tmp_path: Path) -> None:
     head = "apiVersion: resource.k8s.io/v1\nmetadata: {name: other}\n"
     (tmp_path / "pod.yaml").write_text(POD)

@@ -410,7 +410,8 @@ class _Validation:
         release = self._release(waiting)
         judgement = self._judge.of(document, served, release if served else self._stated)
         if judgement.accepted is None:
-            self._references.note_cut()
+            is_misspelt = any(each.problem.rule == "not-served" for each in judgement.findings or ())
+            self._references.note_cut(document if is_misspelt else None)
         else:
             self._references.note(document, release, judgement)
         if (findings := judgement.findings) is None:

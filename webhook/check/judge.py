@@ -234,7 +234,7 @@ class Judge:
         if not document.has_plain_keys:
             from webhook.references.manifests import misread_key  # most manifests are simple
 
-            problems += misread_key(document)
+            problems += misread_key(document, {each.path for each in problems if _is_of_key(each)})
         if not problems and outcome.mutated is None:  # as for most objects
             return _FINE
         if document.source.endswith(MARKDOWN):
@@ -356,10 +356,14 @@ class Judge:
         return findings
 
 
+def _is_of_key(problem: Problem) -> bool:
+    """Tell whether a misread key may be the cause of an error; a value of the wrong type is another mistake."""
+    return problem.level == ERROR and problem.rule != WRONG_TYPE
+
+
 def _hinted(problem: Problem, obj: Any, document: Document, release: str) -> Problem:
     """Add a hint: what was probably meant, or how to provide the labels of a namespace."""
-    is_of_key = problem.level == ERROR and problem.rule != WRONG_TYPE  # a value of the wrong type is another mistake
-    if is_of_key and (misread := document.misread_key(problem.path)):
+    if _is_of_key(problem) and (misread := document.misread_key(problem.path)):
         return problem._replace(hint=misread, fix=None)
     if problem.level == WARNING and problem.rule in _HINTS and not problem.hint:
         return problem._replace(hint=_HINTS[problem.rule])

@@ -256,8 +256,8 @@ class References:
         self._refused: set[str] = set()
         """The kinds of manifests with errors, to which others may refer."""
         self._unlooked = unlooked
-        self._is_cut = False
-        """Whether a document is unreadable or of an unknown kind: it may be any object."""
+        self._uncertain = set[str]()
+        """The names of objects that may be of any kind; an empty one for what may be any object."""
         self._work = Budget(_WORK, is_offline=True)
         self._checking = Budget(_CHECKED, is_offline=True)
         # The objects of one cluster belong together.
@@ -278,7 +278,7 @@ class References:
             return
         findings, is_filled = judgement.findings, judgement.filled is not None
         if is_filled and has_placeholder(document.data, ("metadata", "name")):
-            self._is_cut = True  # it may be any object
+            self.note_cut()  # it may be any object
         if findings and any(finding.problem.rule == GATE_OFF for finding in findings):
             obj = stored(obj, kubernetes=release, feature_gates=self._gates)
         if self._namespace != DEFAULT_NAMESPACE:
@@ -303,9 +303,14 @@ class References:
             if self._neighbours:
                 self._neighbours.note(document.source, obj)
 
-    def note_cut(self) -> None:
-        """Record that a document cannot be looked up, such as an unreadable one."""
-        self._is_cut = True
+    def note_cut(self, misspelt: Document | None = None) -> None:
+        """Record that a document cannot be looked up, such as an unreadable one.
+
+        Args:
+            misspelt: The document, if only its kind is unknown.
+        """
+        data = misspelt and misspelt.data
+        self._uncertain.add("" if has_placeholder(data, ("metadata", "name")) else name_of(data))
 
     def note_without_claims(self, document: Document, release: str) -> None:
         """Add a pod or workload without claims, whose resources device classes may provide and quotas limit."""
@@ -368,7 +373,7 @@ class References:
                 findings += self._of(given)
         if findings:
             report.sort((*report.findings, *findings))
-        unlooked.has_errors |= self._is_cut or not self._refused.isdisjoint(unlooked.uses)
+        unlooked.has_errors |= bool(self._uncertain) or not self._refused.isdisjoint(unlooked.uses)
         if self._neighbours is None and not self._inventory.knows(_SLICE):
             unlooked.lacks_slices |= any(each.obj.get("kind") in SELECTING for each in self._documents.values())
 
@@ -392,7 +397,6 @@ class References:
 
     def _located(self, problems: Sequence[Problem], given: _Noted) -> Iterator[Finding]:
         """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
-        file, neighbours = given.document.source, self._neighbours
         blanks = blanks_of(given.document)
         if blanks and any(blanks.has(each.path) for each in problems):
             if not given.is_filled:
@@ -401,11 +405,19 @@ class References:
         for problem in problems:
             needs = RULES[problem.rule].needs if problem.rule in RULES else ()
             is_found = problem.fix is not None or isinstance(problem.hint, Meant)
-            if needs and not is_found and (self._is_cut or (neighbours and not neighbours.beside(file, needs[0]))):
+            if needs and not is_found and self._may_exist(needs[0], problem.path, given.document):
                 if not given.errors:
                     self._unlooked.add(needs[0], problem.path, given.document)
             else:
                 yield placed(problem, given.document, given.release, tries_fixes=self._tries_fixes)
+
+    def _may_exist(self, kind: str, path: Path, document: Document) -> bool:
+        """Tell whether an object to which a field refers may be among the manifests, or is not expected there."""
+        if self._neighbours and not self._neighbours.beside(document.source, kind):
+            return True
+        if path[-1:] != (NAMED_BY.get(kind),):
+            return bool(self._uncertain)
+        return not self._uncertain.isdisjoint({"", str(value_at(document.data, path))})
 
     def _found(self, given: _Noted, context: Context) -> ReferenceFindings:
         """Look up the references of a manifest; return problems with their places in it."""

@@ -326,6 +326,11 @@ def _named(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
     return None
 
 
+def is_textual(node: Expression) -> bool:
+    """Tell whether a condition looks at a part of a text."""
+    return any(isinstance(each, Call) and each.function in _TEXTUAL for each in within(node))
+
+
 def _constant(node: Expression) -> str | None:
     """Write a constant as people do; None if the expression is not a constant."""
     if isinstance(node, Literal):

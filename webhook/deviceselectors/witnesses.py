@@ -14,9 +14,20 @@ from typing import Any, Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import quantity, semver
-from webhook.cel.syntax.ast import Call, Expression, ListExpression, Literal, Select, reads
+from webhook.cel.syntax.ast import Call, Expression, ListExpression, Literal, Select, reads, within
 from webhook.cel.types.values import DefaultingMap
-from webhook.deviceselectors.parts import AND, CONDITIONAL, NOT, OR, Parts, compared, field_of, is_made, read_of
+from webhook.deviceselectors.parts import (
+    AND,
+    CONDITIONAL,
+    NOT,
+    OR,
+    Parts,
+    compared,
+    field_of,
+    is_made,
+    is_textual,
+    read_of,
+)
 from webhook.formats.quantities import parse_quantity
 from webhook.records import NamedTuple
 
@@ -102,13 +113,17 @@ def _may_hold_without(node: Expression) -> bool:
 
 
 def by_value(selectors: Sequence[Parts]) -> Mapping[Path, list[Condition]]:
-    """Return the conditions about each value; those about several values, or about more than values, are left out."""
+    """Return the conditions about each value; those about several values, or about more than values, are left out.
+
+    So are those with malformed constants, which are errors of their own.
+    """
     found: defaultdict[Path, list[Condition]] = defaultdict(list)
     for selector in selectors:
         for part in selector.all:
             paths = set(reads(part, "device"))
             path = paths.pop() if len(paths) == 1 else ()
-            if (path in PLAIN or len(path) == _NAMED) and len(found[path]) < _MOST:
+            is_of_value = path in PLAIN or len(path) == _NAMED
+            if is_of_value and len(found.get(path, ())) < _MOST and not _is_malformed(part, selector):
                 found[path].append(Condition(selector, part))
     return found
 
@@ -163,8 +178,7 @@ def _is_understood(node: Expression) -> bool:
         return True
     if isinstance(node, Call) and node.function in _BOOLEANS:
         return all(map(_is_understood, node.arguments))
-    subject, wish = compared(node)
-    return subject is not None and not wish.removeprefix("not ").startswith("to ") and _is_value(subject)
+    return _compares(node) and not is_textual(node)
 
 
 def _is_value(node: Expression) -> bool:
@@ -214,6 +228,12 @@ def _constants(node: Expression, selector: Parts) -> Iterator[Any]:
     else:
         for each in node.children():
             yield from _constants(each, selector)
+
+
+def _is_malformed(node: Expression, selector: Parts) -> bool:
+    """Tell whether a constant of an expression is malformed, such as ``quantity("40gi")``."""
+    made = (each for each in within(node) if is_made(each) and _is_constant(each))
+    return not all(list(_constants(each, selector)) for each in made)
 
 
 def _around(conditions: Sequence[Condition]) -> list[Any]:

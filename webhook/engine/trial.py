@@ -198,9 +198,8 @@ class _Case(NamedTuple):
     def when(self, path: Path, fault: EvaluationFault | None, params: JSONObject | None) -> str:
         """Describe when an expression fails."""
         if params:
-            return (
-                f"{self.subject} is {self.doing} with the {text(params, 'kind')} {full_name_of(params)} as parameters"
-            )
+            named = f"{text(params, 'kind')} {full_name_of(params)}"
+            return f"{self.subject} is {self.doing} with the {named} as parameters"
         if fault and path in self.unlabelled:
             return f"{self.subject} is {self.doing} in a Namespace without {fault.missing}"
         return f"{self.subject.lacking(fault)} is {self.doing}"

@@ -208,7 +208,7 @@ _CALLS: Final[tuple[tuple[str, _Wanted, str, str], ...]] = (
     ("", (QUANTITY, _is_known), "a capacity is a quantity", _OF_CAPACITY),
     ("", (_is_known, SEMVER), "versions are compared by methods", '….version.compareTo(semver("1.0.0")) >= 0'),
     ("_[_]", (DEVICE, STRING), "read a field of device with a dot, as in device.driver", ""),
-    ("@in", (is_simple, STRING), '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]', ""),
+    ("@in", (is_simple, STRING), '`in` takes a list: … in ["A", "B"]', ""),
     ("!_", (STRING,), "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)", ""),
 )
 """Calls of functions, of any if none are named, with arguments of wrong types: a hint, and an example where the form of

@@ -199,7 +199,8 @@ class Inventory:
 
     def leave_out(self, obj: JSONObject, error: MalformedError) -> None:
         """Leave out an object that cannot be decoded; a claim still holds its devices, whatever it asks for."""
-        self.unread[obj["kind"], namespace_of(obj), name_of(obj)] = str(error)
+        namespace = namespace_of(obj) if _namespaced(obj.get("apiVersion"), obj["kind"]) else ""
+        self.unread[obj["kind"], namespace, name_of(obj)] = str(error)
         if obj.get("kind") == CLAIMS[0] and at(obj, "status", "allocation"):
             with suppress(MalformedError):  # what it holds cannot be decoded, either
                 self.take({**obj, "spec": {}})

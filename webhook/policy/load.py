@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
@@ -69,7 +69,9 @@ class _Read:
         self._policies: dict[Name, Policy] = {}
         self._bindings: dict[Name, Binding] = {}
         self._refused: set[Name] = set()
-        """The policies that refused manifests would have defined or bound."""
+        """The policies that refused manifests would have defined."""
+        self._unread: list[tuple[Name, Given]] = []
+        """The refused bindings, with the policies that they name."""
         self._findings: list[PolicyFinding] = []
         self._objects: dict[GroupVersionKind, list[Given]] = {}
 
@@ -84,9 +86,11 @@ class _Read:
         problems = validate_policy(obj, release, beyond_decoding=self._by_cluster)
         self._findings += [PolicyFinding(each, problem) for problem in problems]
         if any(problem.level == ERROR for problem in problems):
-            bound = obj["kind"].removesuffix("Binding")  # the policy that it would have defined or bound
-            named = ("metadata", "name") if bound == obj["kind"] else ("spec", "policyName")
-            self._refused.add((bound, text(obj, *named)))
+            bound = obj["kind"].removesuffix("Binding")
+            if bound == obj["kind"]:
+                self._refused.add((bound, text(obj, "metadata", "name")))
+            else:
+                self._unread.append(((bound, text(obj, "spec", "policyName")), each))
             return
         is_binding, name = obj["kind"].endswith("Binding"), name_of(obj)
         read = binding_of(each) if is_binding else policy_of(each, release, self._strongest(name))
@@ -97,7 +101,7 @@ class _Read:
 
     def policy_set(self, namespace: str, level: str, runtime_config: Mapping[str, bool] | None) -> PolicySet:
         """Bind the policies."""
-        self._findings += _unbound(self._policies, self._bindings, self._refused)
+        self._findings += _unbound(self._policies, self._bindings, self._refused, self._unread)
         objects = (each.object for group in self._objects.values() for each in group)
         kinds = Kinds(self._release, objects, runtime_config=runtime_config)
         self._findings += (each for policy in self._policies.values() for each in _switched_off(policy, kinds))
@@ -134,29 +138,34 @@ class _Read:
 
 
 def _unbound(
-    policies: Mapping[Name, Policy], bindings: Mapping[Name, Binding], refused: set[Name]
+    policies: Mapping[Name, Policy],
+    bindings: Mapping[Name, Binding],
+    refused: set[Name],
+    unread: Sequence[tuple[Name, Given]],
 ) -> Iterator[PolicyFinding]:
     """Find bindings without a policy, policies without a binding, and parameters that only one of the two has.
 
     A policy is not reported if a binding only misspells its name: the binding is.
     """
     known, found = sorted({*policies, *refused}), list[PolicyFinding]()
-    named = {(each.kind, each.policy) for each in bindings.values()} | refused
-    for binding in bindings.values():
-        policy, given = policies.get((binding.kind, binding.policy)), binding.given
-        what = f"{binding.kind} {quoted(binding.policy)}"
-        if policy is None and (binding.kind, binding.policy) not in refused:
-            others = [kind for kind, name in known if name == binding.policy]
-            meant = "" if others else nearest(binding.policy, [name for kind, name in known if kind == binding.kind])
-            named.add((binding.kind, meant))
+    read = (((each.kind, each.policy), each.given, each) for each in bindings.values())
+    links = [*read, *((key, given, None) for key, given in unread)]
+    named = {key for key, *_ in links} | refused
+    for key, given, binding in links:
+        policy, (kind, wanted) = policies.get(key), key
+        what = f"{kind} {quoted(wanted)}"
+        if policy is None and wanted and key not in refused:
+            others = [other for other, name in known if name == wanted]
+            meant = "" if others else nearest(wanted, [name for other, name in known if other == kind])
+            named.add((kind, meant))
             hint = f"it is a {others[0]}: bind it by a {others[0]}Binding" if others else ""
             hint = f'did you mean "{meant}"?' if meant else hint
             message = f"{what} does not exist: the binding has no effect"
             found.append(_finding(given, "binding-without-policy", Path(("spec", "policyName")), message, hint))
-        elif policy and policy.param_kind is None and binding.param_ref is not None:
+        elif policy and binding and policy.param_kind is None and binding.param_ref is not None:
             message = f"{what} has no paramKind: the parameters are not used"
             found.append(_finding(given, "param-without-kind", Path(("spec", "paramRef")), message))
-        elif policy and policy.param_kind is not None and binding.param_ref is None:
+        elif policy and binding and policy.param_kind is not None and binding.param_ref is None:
             message = f"{what} has a paramKind, the binding no paramRef: params is null"
             found.append(_finding(given, "binding-without-params", Path(("spec",)), message))
     for key, policy in policies.items():

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any, Final
 
-from webhook.api.templates import pod_template
 from webhook.documents import Document
 from webhook.findings import Identity, identity
-from webhook.objects import group_of, mapping, number, text
-from webhook.problem import WARNING, Key, Path, Problem
+from webhook.objects import group_of, number, text
+from webhook.problem import WARNING, Key, Path, Problem, Steps
 
-_MAPS: Final = (
-    ("metadata", "labels"),
-    ("metadata", "annotations"),
-    ("spec", "metadata", "labels"),
-    ("spec", "metadata", "annotations"),
-    ("spec", "selector", "matchLabels"),
-)
-"""Where objects and templates of claims have keys of the user's choice."""
-_OF_PODS: Final = (("metadata", "labels"), ("metadata", "annotations"), ("spec", "nodeSelector"))
 _NAME: Final = Path(("metadata", "name"))
 _POOL: Final = ("spec", "pool")
 _GENERATION: Final = Path((*_POOL, "generation"))
@@ -28,18 +18,22 @@ Known = dict[Identity, Document]
 """Objects by kind, namespace and name, with the group in place of the API version."""
 
 
-def misread_key(document: Document) -> Iterator[Problem]:
-    """A key of labels, annotations or a selector is a boolean in YAML, such as on, no or y.
+def misread_key(document: Document, explained: Container[Path]) -> Iterator[Problem]:
+    """A key, such as that of a label or an attribute, is a boolean in YAML, such as on, no or y.
 
     Kubernetes reads YAML 1.1, and converts it to JSON: the key becomes true or false, which the API server accepts.
     Quote it.
-    """
-    obj = document.data
-    steps = tuple(map(str, pod_template(obj) or ()))
-    for path in (*_MAPS, *((*steps, *each) for each in _OF_PODS if steps)):
-        found = mapping(obj, *path)
-        for key in ("true", "false"):
-            if key in found and (hint := document.misread_key((*path, key))):
+    """  # explained are the fields with errors, which have the same help
+    pending: list[tuple[Steps, Any]] = [((), document.data)]
+    for path, value in pending:
+        is_map = isinstance(value, dict)
+        pending += (
+            ((*path, step), each)
+            for step, each in (value.items() if is_map else enumerate(value))
+            if isinstance(each, dict | list)
+        )
+        for key in ("true", "false") if is_map else ():
+            if key in value and (*path, key) not in explained and (hint := document.misread_key((*path, key))):
                 message = f'the key is "{key}", and not what is written'
                 yield Problem(WARNING, "misread-key", "Misread", Path((*path, Key(key))), message, hint)
 

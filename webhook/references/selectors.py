@@ -27,6 +27,7 @@ from webhook.deviceselectors.parts import (
     depends_on_device,
     guarded,
     is_made,
+    is_textual,
     parts_of,
     read_of,
     tested_origins,
@@ -373,13 +374,14 @@ def _contradiction(conflict: Sequence[Condition]) -> tuple[str, str]:
     """Describe a contradiction: the values wanted by two comparisons, or else the conditions as written."""
     conditions = [each.part for each in conflict]
     sides = list(map(compared, conditions))
-    never, hint = "the selector is never true", "use || or `in` to allow several values"
+    is_of_values = all(isinstance(each, Call) and each.function in {"_==_", "@in"} for each in conditions)
+    never, hint = "the selector is never true", "use || or `in` to allow several values" if is_of_values else ""
     if len({each.selector for each in conflict}) > 1:
         never, hint = "the selectors, which must all hold, are never true together", ""
     if len(sides) == 1:
         return f"{conflict[0].selector.source(conditions[0])} is false for every device: {never}", ""
     subjects = {_subject(each.selector, subject) for each, (subject, _) in zip(conflict, sides, strict=True)}
-    if len(subjects) == 1 and "" not in subjects:
+    if len(subjects) == 1 and "" not in subjects and not any(map(is_textual, conditions)):
         wishes = [wish.removeprefix("== ") for _, wish in sides]
         return f"{subjects.pop()} cannot be {' and '.join(wishes)}: {never}", hint
     written = " and ".join(f"`{each.selector.source(each.part)}`" for each in conflict)

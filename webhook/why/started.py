@@ -172,12 +172,12 @@ def _unreleased(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 
 def _node_down(scene: Scene, pod: JSONObject) -> Cause | None:
-    """Say that the node of a pod is not ready, or is gone; None if it is ready, or no nodes are known."""
+    """Say that the node of a pod is not ready, or is gone; None if it is ready, or not read, or no nodes are known."""
     name = text(pod, "spec", "nodeName")
     if node := scene.inventory.find("Node", name):
         found = drivers.not_ready(node)
         return found and found._replace(text=f"its node {name} {found.text}")
-    is_gone = name and scene.inventory.knows("Node")
+    is_gone = name and scene.inventory.knows("Node") and not scene.inventory.exists("Node", name, "")
     return Cause(f"its node {name} does not exist", [Ref("Node", name), pod], (_ORPHANED,)) if is_gone else None
 
 

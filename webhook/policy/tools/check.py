@@ -216,12 +216,8 @@ def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> It
     for struct in structs:
         shape = None if schema is None else _below(schema, struct.name.split(".")[1:])
         for entry in struct.entries:
-            if (
-                struct.name == "JSONPatch"
-                and entry.key in {"path", "from"}
-                and schema
-                and (start := _start(entry.value))
-            ):
+            is_path = struct.name == "JSONPatch" and entry.key in {"path", "from"}
+            if is_path and schema and (start := _start(entry.value)):
                 yield from _of_path(*start, schema)
             if isinstance(shape, Structure) and (filtered := _filtered(entry.key, entry.value)):
                 yield from _of_filter(entry.key, filtered, shape)
