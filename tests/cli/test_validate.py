@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,11 +9,13 @@ from hypothesis import strategies as st
 
 from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD, Write, rules
 from tests.command import ROOT, Done, draguard, findings, reported, usage_error
+from tests.documents.reading import documents
 from tests.policies import POLICY
 from tests.policy.examples import POD as PRESCHEDULED
 from tests.rows import each_row
 from webhook.api.versions import DEFAULT, NEWEST
 from webhook.explain.text import example
+from webhook.references.manifests import misread_key
 
 CLASS_WITH_SELECTOR = """\
 apiVersion: resource.k8s.io/v1
@@ -696,3 +699,15 @@ class TestOld:
     def test_a_status_needs_an_old_state(self, write: Write) -> None:
         said = usage_error("validate", "--subresource", "status", write(new=CLAIM))
         assert "--subresource status judges updates: give the earlier state with --old" in said
+
+
+def test_keys_are_looked_for_without_the_paths_of_all_that_is_nested() -> None:
+    deep = "[" * 180 + ",".join(["{}"] * 20_000) + "]" * 180
+    (document,) = documents(f"apiVersion: v1\nkind: Pod\nmetadata: {{labels: {{on: a}}}}\nspec: {deep}\n")
+    tracemalloc.start()
+    try:
+        (found,) = misread_key(document, ())
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    assert str(found.path) == "metadata.labels[true]"

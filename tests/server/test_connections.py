@@ -197,7 +197,7 @@ class TestRequests:
     def test_trailers_are_not_headers(self) -> None:
         class Named(Reviews):
             def answer(self, request: HTTPRequest, client: Client) -> Answer | None:  # noqa: ARG002 - the server's
-                return Answer(200, request.headers.get(b"user", b"nobody"))
+                return Answer(200, request.headers.get(b"user", b"anonymous"))
 
         with serving(Named(echo, body_limit=LIMIT)) as served:
             headers = "User: jane\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"

@@ -437,9 +437,9 @@ def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[int] | None:
-    """Return the places of the nodes that have devices for each request; None if a request has none: others tell.
+    """Return the places of the nodes that have devices for each request; None if other rules report a request.
 
-    Of an alternative others tell, too, but not that no other one can be met.
+    Other rules report an alternative that cannot be met, too, but not that this is so of all alternatives.
     """
     fleet, free = context.fleet, context.free
     found: set[str] | None = None

@@ -23,19 +23,20 @@ def misread_key(document: Document, explained: Container[Path]) -> Iterator[Prob
 
     Kubernetes reads YAML 1.1, and converts it to JSON: the key becomes true or false, which the API server accepts.
     Quote it.
-    """  # explained are the fields with errors, which have the same help
-    pending: list[tuple[Steps, Any]] = [((), document.data)]
-    for path, value in pending:
-        is_map = isinstance(value, dict)
-        pending += (
-            ((*path, step), each)
-            for step, each in (value.items() if is_map else enumerate(value))
-            if isinstance(each, dict | list)
-        )
-        for key in ("true", "false") if is_map else ():
-            if key in value and (*path, key) not in explained and (hint := document.misread_key((*path, key))):
-                message = f'the key is "{key}", and not what is written'
-                yield Problem(WARNING, "misread-key", "Misread", Path((*path, Key(key))), message, hint)
+    """  # errors that have the same help explain a key, too
+    for *path, key in _named_as_booleans(document.data):
+        if (*path, key) not in explained and (hint := document.misread_key((*path, key))):
+            message = f'the key is "{key}", and not what is written'
+            yield Problem(WARNING, "misread-key", "Misread", Path((*path, Key(str(key)))), message, hint)
+
+
+def _named_as_booleans(value: Any, path: Steps = ()) -> Iterator[Steps]:
+    """Yield the paths of the keys below a value that are named as booleans; each path is made when it is walked."""
+    is_map = isinstance(value, dict)
+    yield from ((*path, key) for key in ("true", "false") if is_map and key in value)
+    for step, each in value.items() if is_map else enumerate(value):
+        if isinstance(each, dict | list):
+            yield from _named_as_booleans(each, (*path, step))
 
 
 def generation_lowered(obj: Any, before: Any) -> Iterator[Problem]:

@@ -823,7 +823,7 @@ def completed(cluster: Cluster) -> dict[PoolId, list[JSONObject]]:
     return found
 
 
-# -- which of them help
+# -- trying the changes
 
 _TRIED_MAX: Final = 24
 """The number of single changes that are tried."""

@@ -150,7 +150,7 @@ def _wants_devices(scene: Scene, pod: JSONObject, plugins: Container[str]) -> bo
 
 
 _Told = tuple[str, list[Cause], list[JSONObject]]
-"""The stage of what is asked about, the causes of that, and the objects whose states and events are the evidence."""
+"""The stage of an object, the causes of its state, and the objects whose states and events are the evidence."""
 
 
 def _of_node(scene: Scene, node: JSONObject) -> _Told:

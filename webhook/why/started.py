@@ -526,7 +526,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             said = f"container {name} runs, and has ended {times} times, the last with {how}"
             yield Cause(said, [Ref("Container", name)], words=containers.words_of_runtime(ended))
     if down := _node_down(scene, pod):
-        yield down._replace(text=f"{down.text}: what is said of its containers may be outdated")
+        yield down._replace(text=f"{down.text}: the status of its containers may be outdated")
     for cause in _tainted(scene, pod, "NoSchedule"):
         yield cause._replace(text=f"runs, but {cause.text} keeps new pods from it")
 

@@ -272,11 +272,11 @@ Places = dict[Expression, tuple[int, int]]
 
 
 class Syntax(NamedTuple):
-    """What is left open by the grammar.
+    """The choices that the grammar leaves open.
 
     Args:
         optionals: Whether `a.?b`, `a[?b]`, `[?a]` and `{?k: v}` are allowed.
-        places: Takes the places of operands, if they are asked for.
+        places: Takes the places of operands; None if they are not needed.
     """
 
     macros: Mapping[tuple[str, int, bool], Macro]
