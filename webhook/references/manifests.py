@@ -8,7 +8,7 @@ from typing import Any, Final
 from webhook.documents import Document
 from webhook.findings import Identity, identity
 from webhook.objects import group_of, number, text
-from webhook.problem import WARNING, Key, Path, Problem, Steps
+from webhook.problem import WARNING, Key, Path, Problem
 
 _NAME: Final = Path(("metadata", "name"))
 _POOL: Final = ("spec", "pool")
@@ -24,19 +24,13 @@ def misread_key(document: Document, explained: Container[Path]) -> Iterator[Prob
     Kubernetes reads YAML 1.1, and converts it to JSON: the key becomes true or false, which the API server accepts.
     Quote it.
     """  # errors that have the same help explain a key, too
-    for *path, key in _named_as_booleans(document.data):
-        if (*path, key) not in explained and (hint := document.misread_key((*path, key))):
-            message = f'the key is "{key}", and not what is written'
-            yield Problem(WARNING, "misread-key", "Misread", Path((*path, Key(str(key)))), message, hint)
+    from webhook.workloads.locations import every_object  # most manifests have plain keys
 
-
-def _named_as_booleans(value: Any, path: Steps = ()) -> Iterator[Steps]:
-    """Yield the paths of the keys below a value that are named as booleans; each path is made when it is walked."""
-    is_map = isinstance(value, dict)
-    yield from ((*path, key) for key in ("true", "false") if is_map and key in value)
-    for step, each in value.items() if is_map else enumerate(value):
-        if isinstance(each, dict | list):
-            yield from _named_as_booleans(each, (*path, step))
+    for path, value in every_object(document.data):
+        for key in ("true", "false"):
+            if key in value and (*path, key) not in explained and (hint := document.misread_key((*path, key))):
+                message = f'the key is "{key}", and not what is written'
+                yield Problem(WARNING, "misread-key", "Misread", Path((*path, Key(key))), message, hint)
 
 
 def generation_lowered(obj: Any, before: Any) -> Iterator[Problem]:
