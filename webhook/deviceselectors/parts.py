@@ -48,21 +48,32 @@ OR: Final = "_||_"
 NOT: Final = "!_"
 INDEX: Final = "_[_]"
 
-OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
-"""The operators of comparisons, by their functions."""
 CONDITIONAL: Final = "_?_:_"
 _MOST_SHOWN: Final = 1 << 14
 """The number of characters after which a value is cut; an attribute has fewer."""
-_NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""The operators that say the same with their sides exchanged."""
-_COMPARED: Final = {"isGreaterThan": ">", "isLessThan": "<"}
+"""The operators of an order, by those that say the same with their sides exchanged."""
+_NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _TEXTUAL: Final = {
     "startsWith": "to start with",
     "endsWith": "to end with",
     "contains": "to contain",
     "matches": "to match",
 }
+_COMPARED: Final = {
+    **{f"_{operator}_": operator for operator in _NEGATED},
+    "isGreaterThan": ">",
+    "isLessThan": "<",
+    "@in": "in",
+    **{each: each for each in _TEXTUAL},
+}
+"""The operators of all comparisons, by their functions."""
+_SAID: Final = {
+    **{operator: (operator, negated) for operator, negated in _NEGATED.items()},
+    **{function: (said, f"not {said}") for function, said in _TEXTUAL.items()},
+    "in": ("one of", "none of"),
+}
+"""How a comparison is written, and one that is negated."""
 
 
 class Read(NamedTuple):
@@ -92,6 +103,7 @@ class Blame(NamedTuple):
     Args:
         text: The whole text, such as ``memory is 40Gi, wanted >= 80Gi``.
         name: The name that was compared, such as ``memory``; empty without a comparison.
+        equals: The constants of which the value should equal one.
         alternatives: The reason of each alternative, none of which holds; empty without alternatives.
     """
 
@@ -99,6 +111,7 @@ class Blame(NamedTuple):
     name: str = ""
     met: str = ""
     wanted: str = ""
+    equals: tuple[Any, ...] = ()
     alternatives: tuple[Blame, ...] = ()
 
     @property
@@ -216,7 +229,7 @@ class Parts:
             met = shown(self.evaluate(subject, bindings))
         except CelError as error:
             return Blame(f"{name}: {error}")
-        return Blame.of(name, met, wish.removeprefix("== "))
+        return Blame.of(name, met, wish.removeprefix("== "))._replace(equals=_equals(part))
 
     def _wish(self, part: Expression) -> str:
         if isinstance(part, Call) and part.function == OR:
@@ -273,57 +286,48 @@ def compared(node: Expression) -> tuple[Expression | None, str]:
     negated = False
     while isinstance(node, Call) and node.function == NOT:
         node, negated = node.arguments[0], not negated
-    if isinstance(node, Select) and not node.test:
+    if (isinstance(node, Select) and not node.test) or (isinstance(node, Call) and node.function == INDEX):
         return node, "false" if negated else "true"
-    if not isinstance(node, Call):
-        return None, ""
-    if node.function == INDEX:
-        return node, "false" if negated else "true"
-    if found := ordering(node):
-        return found.subject, f"{_NEGATED[found.operator] if negated else found.operator} {_constant(found.wanted)}"
-    return _named(node, negated=negated) or (None, "")
+    found = comparison(node)
+    return (found.subject, f"{_SAID[found.operator][negated]} {_constant(found.wanted)}") if found else (None, "")
 
 
-class Ordering(NamedTuple):
+class Comparison(NamedTuple):
     """A comparison with a constant.
 
     Args:
-        operator: The operator, as in ``subject operator wanted``.
+        operator: The operator, as in ``subject operator wanted``, or the name of a method.
+        wanted: The constant, or a list of them.
     """
 
     subject: Expression
     operator: str
     wanted: Expression
 
-
-def ordering(node: Expression) -> Ordering | None:
-    """Read ``a >= b``, ``a.compareTo(b) >= 0`` and ``a.isGreaterThan(b)``; None if the expression is none of these."""
-    if not isinstance(node, Call):
-        return None
-    subject: Expression | None
-    if node.function in _COMPARED:
-        operator, subject, wanted = _COMPARED[node.function], node.target, node.arguments[0]
-    elif node.function in OPERATORS:
-        operator, (left, wanted) = OPERATORS[node.function], node.arguments
-        subject = left
-        if isinstance(left, Call) and left.function == "compareTo" and _constant(wanted) == "0":
-            subject, wanted = left.target, left.arguments[0]
-        elif _constant(left) is not None:
-            operator, subject, wanted = TURNED.get(operator, operator), wanted, left
-    else:
-        return None
-    if subject is None or _constant(wanted) is None:
-        return None
-    return Ordering(subject, operator, wanted)
+    @property
+    def has_operator(self) -> bool:
+        """Whether it has an operator such as ``<``, and neither ``in`` nor a method for texts."""
+        return self.operator in _NEGATED
 
 
-def _named(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
-    """Read ``a.startsWith("b")`` and similar calls, and ``a in ["b"]``."""
-    if node.function in _TEXTUAL and node.target is not None and (constant := _constant(node.arguments[0])):
-        return node.target, f"{'not ' if negated else ''}{_TEXTUAL[node.function]} {constant}"
-    if node.function == "@in" and (constant := _constant(node.arguments[1])):
-        return node.arguments[0], f"{'none' if negated else 'one'} of {constant}"
-    return None
+def comparison(node: Expression) -> Comparison | None:
+    """Read ``a >= b``, ``a.compareTo(b) >= 0``, ``a.isLessThan(b)``, ``a in [b]``; None if it is not a comparison."""
+    if not isinstance(node, Call) or (operator := _COMPARED.get(node.function)) is None:
+        return None
+    subject, wanted = node.children()
+    if isinstance(subject, Call) and subject.target and subject.function == "compareTo" and _constant(wanted) == "0":
+        subject, wanted = subject.children()
+    if operator in _NEGATED and _constant(subject) is not None:
+        subject, wanted, operator = wanted, subject, TURNED.get(operator, operator)
+    return None if _constant(wanted) is None else Comparison(subject, operator, wanted)
+
+
+def _equals(node: Expression) -> tuple[Any, ...]:
+    """Return the constants of which a condition wants one."""
+    found = comparison(node)
+    among = found.wanted.elements if found and isinstance(found.wanted, ListExpression) else [found and found.wanted]
+    is_equality = found and found.operator == ("in" if isinstance(found.wanted, ListExpression) else "==")
+    return tuple(each.value for each in among if is_equality and isinstance(each, Literal))
 
 
 def is_textual(node: Expression) -> bool:
@@ -522,13 +526,9 @@ def drivers_of(selectors: Iterable[JSONObject], release: Release, gates: frozens
 
 def drivers(parts: list[Expression] | tuple[Expression, ...]) -> set[str]:
     """Return the drivers that conditions, which must all hold, require: ``device.driver == "a"``."""
-    found = set()
-    for part in parts:
-        if isinstance(part, Call) and part.function == "_==_":
-            for one, other in (part.arguments, reversed(part.arguments)):
-                if field_of(one) == "driver" and isinstance(other, Literal) and isinstance(other.value, str):
-                    found.add(other.value)
-    return found
+    found = (each for each in map(comparison, parts) if each and each.operator == "==")
+    texts = ((field_of(each.subject), each.wanted) for each in found)
+    return {each.value for field, each in texts if field == "driver" and isinstance(each, Literal)}
 
 
 def depends_on_device(node: Expression) -> bool:

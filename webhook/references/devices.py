@@ -13,7 +13,7 @@ from webhook.allocation.devices import Content, amount
 from webhook.budget import current
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, lacking
-from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads
+from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads, shown
 from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS, MalformedError, devices_path, misfit
@@ -199,8 +199,6 @@ _TAKEN_OUT: Final = re.compile(
     r'"[\[<({]?(?:redacted|removed|masked|anonymi[sz]ed|hidden|x{3,}|\*{3,})[\])>}]?"', re.IGNORECASE
 )
 """A placeholder for a value that was removed from a slice before it was shared: ``<redacted>``."""
-_WANTED: Final = re.compile(r"""(?:[=!<>]+ |(?:one|none) of \[)?(?:"(?P<text>[^"]*)|(?P<other>[^"\s]+))""")
-"""The first value that is wanted, after an operator."""
 _NO_LETTER: Final = re.compile(r"[\W_]")
 
 
@@ -211,23 +209,22 @@ def _mistyped(blame: Blame, values: Sequence[str], expression: str) -> Advice:
         blame: Why the selector is false.
         values: The devices' values of what it compares.
     """
-    name, is_text, wanted = blame.name, blame.met.startswith('"'), _WANTED.match(blame.wanted)
-    if wanted and is_text and wanted["other"]:
-        meant = f'"{wanted["other"]}"'
-        hint = f"{name} is a string: put what it is compared with in quotes"
-        return Advice(hint, _replaced(expression, wanted["other"], meant) if meant in values else None)
-    if wanted and blame.met and not is_text and wanted["text"] is not None and " " not in blame.met:
-        meant = wanted["text"]
-        hint = f"{name} is not a string: compare it with a value without quotes"
-        return Advice(hint, _replaced(expression, f'"{meant}"', meant) if meant in values else None)
-    if is_text and blame.wanted.startswith('"'):
-        written = blame.wanted[1:-1]
-        if name == "driver" and (near := nearest(written, (each[1:-1] for each in values))):
+    name, is_text, texts = blame.name, blame.met.startswith('"'), [each[1:-1] for each in values]
+    for wanted in blame.equals:
+        written = shown(wanted)
+        if not isinstance(wanted, str) and is_text:
+            hint, meant = f"{name} is a string: put what it is compared with in quotes", f'"{written}"'
+            return Advice(hint, _replaced(expression, written, meant) if meant in values else None)
+        if isinstance(wanted, str) and not is_text and " " not in blame.met:
+            hint = f"{name} is not a string: compare it with a value without quotes"
+            return Advice(hint, _replaced(expression, written, wanted) if wanted in values else None)
+        if not isinstance(wanted, str):
+            continue
+        if name == "driver" and (near := nearest(wanted, texts)):
             hint = f'one of the two is misspelt: the devices have driver "{near}"'
-            return Advice(hint, _replaced(expression, f'"{written}"', f'"{near}"'))
-        alike = [each[1:-1] for each in values if _letters(each) == _letters(written)]
-        if alike:
-            return Advice(f'did you mean "{alike[0]}"?', _replaced(expression, f'"{written}"', f'"{alike[0]}"'))
+            return Advice(hint, _replaced(expression, written, f'"{near}"'))
+        if alike := next((each for each in texts if _letters(each) == _letters(wanted)), ""):
+            return Advice(f'did you mean "{alike}"?', _replaced(expression, written, f'"{alike}"'))
     return Advice(f"{name} of the devices: {listed(values)}" if values[1:] else "")
 
 

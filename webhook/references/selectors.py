@@ -38,7 +38,7 @@ from webhook.drivers import Devices, Profile
 from webhook.formats import near_semver
 from webhook.formats.quantities import near_quantity, quantity
 from webhook.hints.names import ask_first, in_expression, listed
-from webhook.hints.selectors import AS_TEXT, FOR_PATTERNS, compared_texts, patterns_in
+from webhook.hints.selectors import ABSENT, AS_TEXT, FOR_PATTERNS, compared_texts, patterns_in
 from webhook.objects import JSONObject, text
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
@@ -379,7 +379,9 @@ def _contradiction(conflict: Sequence[Condition]) -> tuple[str, str]:
     if len({each.selector for each in conflict}) > 1:
         never, hint = "the selectors, which must all hold, are never true together", ""
     if len(sides) == 1:
-        return f"{conflict[0].selector.source(conditions[0])} is false for every device: {never}", ""
+        is_null = any(isinstance(each, Literal) and each.value is None for each in within(conditions[0]))
+        hint = ABSENT if is_null else ""
+        return f"{conflict[0].selector.source(conditions[0])} is false for every device: {never}", hint
     subjects = {_subject(each.selector, subject) for each, (subject, _) in zip(conflict, sides, strict=True)}
     if len(subjects) == 1 and "" not in subjects and not any(map(is_textual, conditions)):
         wishes = [wish.removeprefix("== ") for _, wish in sides]
