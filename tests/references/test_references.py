@@ -456,6 +456,8 @@ def test_devices_that_requests_may_share(fields: Any, tmp_path: Path, *, is_told
     ('.model == "B"', ""),
     ('.model == "a"', 'did you mean "A"?'),
     ('.model in ["B", "C"]', ""),
+    ('.model in ["B", "a"]', 'did you mean "A"?'),
+    ('.model.startsWith("B")', ""),
     ('.index == 0 && !(device.attributes["g.example.com"].model in ["A"])', ""),
     (".model in [1, 2]", "model is a string: put what it is compared with in quotes"),
 )

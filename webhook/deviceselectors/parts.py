@@ -13,7 +13,6 @@ is false and the other an error, and ``||`` is true if one side is true (cel-go 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard, TypeVar
 
@@ -39,7 +38,7 @@ from webhook.cel.types.base import BOOL
 from webhook.cel.types.values import Optional
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text
-from webhook.problem import Advice, Fix
+from webhook.problem import Fix
 from webhook.records import NamedTuple
 from webhook.release import Release
 
@@ -103,7 +102,6 @@ class Blame(NamedTuple):
     Args:
         text: The whole text, such as ``memory is 40Gi, wanted >= 80Gi``.
         name: The name that was compared, such as ``memory``; empty without a comparison.
-        equals: The constants of which the value should equal one.
         alternatives: The reason of each alternative, none of which holds; empty without alternatives.
     """
 
@@ -111,7 +109,6 @@ class Blame(NamedTuple):
     name: str = ""
     met: str = ""
     wanted: str = ""
-    equals: tuple[Any, ...] = ()
     alternatives: tuple[Blame, ...] = ()
 
     @property
@@ -199,6 +196,20 @@ class Parts:
         start, end = self.places.get(node, (0, len(self.text)))
         return " ".join(self.text[start:end].split())
 
+    def rewritten(self, part: Expression, text: str, *, safe: bool = False) -> Fix | None:
+        """Return the fix that writes another text in the place of a part; None for a part that a macro makes.
+
+        Args:
+            text: The text; a string keeps the quotes that are there, if it may.
+            safe: Whether it is meant beyond doubt.
+        """
+        if part not in self.places:
+            return None
+        start, end = self.places[part]
+        if text.startswith('"') and self.text[start] == "'" and not {*text[1:-1]} & {*"'\"\\"}:
+            text = f"'{text[1:-1]}'"
+        return Fix("replace", f"{self.text[:start]}{text}{self.text[end:]}", safe=safe)
+
     def wanted(self) -> str:
         """Describe the selector in short, such as ``memory >= 80Gi``."""
         return " and ".join(self._wish(part) for part in self.all)
@@ -229,7 +240,7 @@ class Parts:
             met = shown(self.evaluate(subject, bindings))
         except CelError as error:
             return Blame(f"{name}: {error}")
-        return Blame.of(name, met, wish.removeprefix("== "))._replace(equals=_equals(part))
+        return Blame.of(name, met, wish.removeprefix("== "))
 
     def _wish(self, part: Expression) -> str:
         if isinstance(part, Call) and part.function == OR:
@@ -322,12 +333,13 @@ def comparison(node: Expression) -> Comparison | None:
     return None if _constant(wanted) is None else Comparison(subject, operator, wanted)
 
 
-def _equals(node: Expression) -> tuple[Any, ...]:
-    """Return the constants of which a condition wants one."""
-    found = comparison(node)
-    among = found.wanted.elements if found and isinstance(found.wanted, ListExpression) else [found and found.wanted]
-    is_equality = found and found.operator == ("in" if isinstance(found.wanted, ListExpression) else "==")
-    return tuple(each.value for each in among if is_equality and isinstance(each, Literal))
+def equals(node: Expression) -> Sequence[Literal]:
+    """Return the constants one of which a condition, or its first alternative, wants."""
+    found = comparison(next(_flat(node, OR)))
+    if found is None or found.operator not in {"==", "in"}:
+        return ()
+    among = found.wanted.elements if isinstance(found.wanted, ListExpression) else [found.wanted]
+    return [each for each in among if isinstance(each, Literal)]
 
 
 def is_textual(node: Expression) -> bool:
@@ -534,23 +546,6 @@ def drivers(parts: list[Expression] | tuple[Expression, ...]) -> set[str]:
 def depends_on_device(node: Expression) -> bool:
     """Tell whether an expression looks at the device at all."""
     return any(isinstance(each, Ident) and each.name == "device" for each in within(node))
-
-
-def with_constant(expression: str, call: Call, value: str, *, safe: bool = True) -> Advice:
-    """Suggest the intended text of a call such as ``semver("1.0")``, and fix the expression if it has the call once.
-
-    Args:
-        value: The intended text; empty if it is unclear.
-        safe: Whether it is intended beyond doubt.
-    """
-    literal = call.arguments[0]
-    if not value or not isinstance(literal, Literal):
-        return Advice()
-    written = re.compile(rf"""\b({call.function}\(\s*["']){re.escape(str(literal.value))}(["']\s*\))""")
-    corrected, count = written.subn(rf"\g<1>{value}\g<2>", expression)
-    return Advice(
-        f'did you mean {call.function}("{value}")?', Fix("replace", corrected, safe=safe) if count == 1 else None
-    )
 
 
 _MOST_READS: Final = 16

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.allocation.devices import Content, amount
 from webhook.budget import current
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, lacking
-from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads, shown
+from webhook.deviceselectors.parts import Blame, Parts, Read, equals, guarded, parts_of, reads
 from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS, MalformedError, devices_path, misfit
 from webhook.inventory.claims import POD, ClaimRequest, Consumer, Use, allocation_of
 from webhook.inventory.resources import path_of, requests
 from webhook.objects import JSONObject, free_of_nulls, items, mapping, namespace_of, text
-from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
+from webhook.problem import NOTE, Advice, Problem, Remark, Steps, value_at
 from webhook.references.claims import contradicting_constraints
 from webhook.references.rules import (
     SELECTING,
@@ -130,10 +131,10 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
         advice = ask_first(guarded(selector.parts.text, lacks, context.release, context.gates))
     elif not fault.detail.has_overload:
         advice = Advice(_of_types(fleet, first.content, selector.parts))
-    part, start = fleet.first_false_part(selector.own[selector.place], first.content)
-    lacking_read = part and next((one for one in reads(part) if one.name == missing), None)
-    character = lacking_read.offset if lacking_read else start
-    yield finding((), message, advice, "Fails", character)
+    part = fleet.first_false_part(selector.parts, first.content)
+    character = selector.parts.places[part][0] if part else None
+    read = next((each.offset for each in reads(part) if each.name == missing), character) if part else None
+    yield finding((), message, advice, "Fails", read)
 
 
 def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
@@ -187,8 +188,10 @@ def _nothing(request: ClaimRequest, fleet: Fleet) -> Iterator[Problem]:
         all_ = sum(reasons.values())
         some = f"all {all_} devices" if count == all_ else f"{count} of {all_} devices"
         message += f": {reason} ({'the only device' if all_ == 1 else some})"
-    character = fleet.first_false_part(own[index], examples[index, blame])[1] if examples else None
-    advice = _mistyped(first, list(dict.fromkeys(met)), text(own[index], "cel", "expression"))
+    parts = parts_of(text(own[index], "cel", "expression"), fleet.release, fleet.gates)
+    part = fleet.first_false_part(parts, examples[index, blame]) if parts and examples else None
+    advice = _mistyped(first, list(dict.fromkeys(met)), parts, part) if parts and part else Advice()
+    character = parts.places[part][0] if parts and part else None
     path = (*request.path, "selectors", index, "cel", "expression")
     yield finding(path, message, advice, "SelectsNothing", character)
 
@@ -202,45 +205,30 @@ _TAKEN_OUT: Final = re.compile(
 _NO_LETTER: Final = re.compile(r"[\W_]")
 
 
-def _mistyped(blame: Blame, values: Sequence[str], expression: str) -> Advice:
+def _mistyped(blame: Blame, values: Sequence[str], parts: Parts, part: Expression) -> Advice:
     """Explain that a value is compared with one of another type or spelling; otherwise list the existing values.
 
     Args:
         blame: Why the selector is false.
         values: The devices' values of what it compares.
+        part: The part of the selector that is false.
     """
     name, is_text, texts = blame.name, blame.met.startswith('"'), [each[1:-1] for each in values]
-    for wanted in blame.equals:
-        written = shown(wanted)
-        if not isinstance(wanted, str) and is_text:
-            hint, meant = f"{name} is a string: put what it is compared with in quotes", f'"{written}"'
-            return Advice(hint, _replaced(expression, written, meant) if meant in values else None)
-        if isinstance(wanted, str) and not is_text and " " not in blame.met:
-            hint = f"{name} is not a string: compare it with a value without quotes"
-            return Advice(hint, _replaced(expression, written, wanted) if wanted in values else None)
-        if not isinstance(wanted, str):
-            continue
-        if name == "driver" and (near := nearest(wanted, texts)):
-            hint = f'one of the two is misspelt: the devices have driver "{near}"'
-            return Advice(hint, _replaced(expression, written, f'"{near}"'))
-        if alike := next((each for each in texts if _letters(each) == _letters(wanted)), ""):
-            return Advice(f'did you mean "{alike}"?', _replaced(expression, written, f'"{alike}"'))
+    for literal in equals(part):
+        written, is_written_as_text = literal.value, isinstance(literal.value, str)
+        hint, meant = "", ""
+        if is_text and not is_written_as_text:
+            meant = f'"{parts.source(literal)}"'
+            hint = f"{name} is a string: put what it is compared with in quotes"
+        elif not is_text and is_written_as_text and " " not in blame.met:
+            meant, hint = written, f"{name} is not a string: compare it with a value without quotes"
+        elif is_text and name == "driver" and (near := nearest(written, texts)):
+            meant, hint = f'"{near}"', f'one of the two is misspelt: the devices have driver "{near}"'
+        elif is_text and (alike := next((each for each in texts if _letters(each) == _letters(written)), "")):
+            meant, hint = f'"{alike}"', f'did you mean "{alike}"?'
+        if hint:
+            return Advice(hint, parts.rewritten(literal, meant) if meant in values else None)
     return Advice(f"{name} of the devices: {listed(values)}" if values[1:] else "")
-
-
-def _replaced(expression: str, written: str, meant: str) -> Fix | None:
-    """Return the fix that writes another constant in an expression; None if it does not occur exactly once."""
-    pattern = rf"""(?<![\w."']){re.escape(written)}(?![\w."'])"""
-    if written.startswith('"'):
-        pattern = rf"""(["']){re.escape(written[1:-1])}\1"""
-
-    def in_its_quotes(found: re.Match[str]) -> str:
-        inner, quote = meant[1:-1], found[0][0]
-        is_simple = quote in "\"'" and meant.startswith('"') and not {*inner} & {"'", '"', "\\"}
-        return f"{quote}{inner}{quote}" if is_simple else meant
-
-    corrected, count = re.subn(pattern, in_its_quotes, expression)
-    return Fix("replace", corrected, safe=False) if count == 1 else None
 
 
 def _letters(value: str) -> str:

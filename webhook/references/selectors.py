@@ -31,7 +31,6 @@ from webhook.deviceselectors.parts import (
     parts_of,
     read_of,
     tested_origins,
-    with_constant,
 )
 from webhook.deviceselectors.witnesses import Condition, always_holds, conflict_of
 from webhook.drivers import Devices, Profile
@@ -451,14 +450,17 @@ def impossible_constant(parts: Parts, context: Context) -> Iterator[Problem]:
         literal = call.arguments[0]
         if len(call.arguments) != 1 or not isinstance(literal, Literal) or not isinstance(literal.value, str):
             continue
-        value = literal.value
-        if call.function == "quantity" and (faults := quantity(value, context.release)):
-            near, is_certain = near_quantity(value)
-            advice, message = with_constant(parts.text, call, near, safe=is_certain), f'quantity("{value}") is an error'
-            yield finding((), f"{message}: {faults[0]}", advice, "Impossible", literal.offset)
-        elif call.function == "semver" and (fault := _not_a_version(value)):
-            advice = with_constant(parts.text, call, "" if _not_a_version(near := near_semver(value)) else near)
-            yield finding((), f'semver("{value}") is an error: {fault}', advice, "Impossible", literal.offset)
+        value, is_quantity = literal.value, call.function == "quantity"
+        fault = next(iter(quantity(value, context.release)), "") if is_quantity else _not_a_version(value)
+        if not fault:
+            continue
+        near, is_certain = near_quantity(value) if is_quantity else (near_semver(value), True)
+        advice = Advice()
+        if near and (is_quantity or not _not_a_version(near)):
+            fix = parts.rewritten(literal, f'"{near}"', safe=is_certain)
+            advice = Advice(f'did you mean {call.function}("{near}")?', fix)
+        message = f'{call.function}("{value}") is an error: {fault}'
+        yield finding((), message, advice, "Impossible", literal.offset)
 
 
 def _not_a_version(value: str) -> str:
