@@ -132,9 +132,9 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
     elif not fault.detail.has_overload:
         advice = Advice(_of_types(fleet, first.content, selector.parts))
     part = fleet.first_false_part(selector.parts, first.content)
-    character = selector.parts.places[part][0] if part else None
-    read = next((each.offset for each in reads(part) if each.name == missing), character) if part else None
-    yield finding((), message, advice, "Fails", read)
+    start = selector.parts.places[part][0] if part else None
+    character = next((each.offset for each in reads(part) if each.name == missing), start) if part else None
+    yield finding((), message, advice, "Fails", character)
 
 
 def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
