@@ -469,6 +469,21 @@ def test_a_value_of_another_type_is_never_equal(condition: str, hint: str) -> No
     assert [(each["rule"], each["hint"]) for each in found] == [("selects-nothing", hint)]
 
 
+@each_row(
+    ("condition", "hints"),
+    ('memory == quantity("80")', ['did you mean quantity("80Gi")?']),
+    ('quantity("400m").isLessThan(device.capacity["g.example.com"].memory)', ['did you mean quantity("400Mi")?']),
+    ('memory.isGreaterThan(quantity("8k"))', []),
+    ('cores.isGreaterThan(quantity("8"))', []),
+)
+def test_a_unit_is_missing_where_all_devices_have_far_more(condition: str, hints: list[str]) -> None:
+    expression = condition if condition.startswith("quantity") else f'device.capacity["g.example.com"].{condition}'
+    found = found_in(
+        device_class(expression) + resource_slice("{name: d, capacity: {memory: {value: 80Gi}, cores: {value: 64}}}")
+    )
+    assert [each["hint"] for each in found if each["rule"] == "quantity-without-unit"] == hints
+
+
 @each_row_beside("condition", "message", "hint")
 def test_the_values_of_devices_are_shown(condition: str, message: str, hint: str) -> None:
     rest = "version: {version: 1.2.3-rc.1+b}}, capacity: {memory: {value: 1Gi}}"

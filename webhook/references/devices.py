@@ -9,12 +9,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
-from webhook.allocation.devices import Content, amount
+from webhook.allocation.devices import Content, amount, named
 from webhook.budget import current
-from webhook.cel.syntax.ast import Expression
+from webhook.cel.syntax.ast import Expression, Literal
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, lacking
-from webhook.deviceselectors.parts import Blame, Parts, Read, equals, guarded, parts_of, reads
+from webhook.deviceselectors.parts import (
+    Blame,
+    Parts,
+    Read,
+    comparison,
+    equals,
+    guarded,
+    is_made,
+    parts_of,
+    read_of,
+    reads,
+)
 from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS, MalformedError, devices_path, misfit
@@ -22,6 +33,7 @@ from webhook.inventory.claims import POD, ClaimRequest, Consumer, Use, allocatio
 from webhook.inventory.resources import path_of, requests
 from webhook.objects import JSONObject, free_of_nulls, items, mapping, namespace_of, text
 from webhook.problem import NOTE, Advice, Problem, Remark, Steps, value_at
+from webhook.references.capacities import more_than_enough, with_unit
 from webhook.references.claims import contradicting_constraints
 from webhook.references.rules import (
     SELECTING,
@@ -152,6 +164,25 @@ def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
                 type_ = f"version: compare it as in {of_versions.get(read.offset, A_VERSION)}"
             found.append(f"{read.name} is of type {type_}")
     return listed(found)
+
+
+@rule_of_selectors(beside_devices=True)
+def quantity_without_unit(selector: Selector, context: Context) -> Iterator[Problem]:
+    """A selector compares a capacity with a plain number, where a unit such as Gi is probably missing.
+
+    Each device of the class has more than a million times as much.
+    """
+    contents, parts = context.fleet.of_class(selector.around) if context.fleet else (), selector.parts
+    for each in filter(None, map(comparison, parts.nodes)):
+        read, literal = read_of(each.subject), each.wanted.arguments[0] if is_made(each.wanted) else None
+        if read and read.holder == "capacity" and isinstance(literal, Literal):
+            current().spend(len(contents))
+            name, written = f"{read.domain}/{read.name}", str(literal.value)
+            published = [*filter(None, (named(one.capacity, one.driver, name) for one in contents))]
+            if published and (meant := with_unit(written, published)):
+                message = f"{read.name} is compared with {written}{more_than_enough(published)}"
+                advice = Advice(f'did you mean quantity("{meant}")?', parts.rewritten(literal, f'"{meant}"'))
+                yield finding((), message, advice, "NoUnit", literal.offset)
 
 
 @rule(*SELECTING, beside_devices=True)
