@@ -70,7 +70,7 @@ def absent(scene: Scene, driver: str) -> Cause:
     if driver in scene.devices_on:
         what = f"the ResourceSlices of driver {driver} have no devices"
     if found is None:
-        return Cause(f"{what}: the driver is not installed ({unknown(scene)})", about, (f"install driver {driver}",))
+        return Cause(f"{what}: the driver is not installed ({unknown(scene)})", about, (f"install driver {driver}, or the part of its chart for these devices",))
     nodes = scene.inventory.all("Node")
     for each in sorted(nodes, key=lambda node: not _matches(found, node))[:_LOOKED_AT_MAX]:
         if trouble := on_node(scene, driver, each):
