@@ -12,7 +12,7 @@ from webhook.inventory import DRA
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, placed, text, texts
 from webhook.policy.manifest.kinds import Kinds
 from webhook.problem import ERROR, Advice, Path, Problem, Steps, invalid, malformed, not_supported, quoted, required
-from webhook.references.rules import Context, drivers_of, finding, rule
+from webhook.references.rules import ACCOUNT, Context, drivers_of, finding, rule
 from webhook.spelling import nearest
 
 ROLES: Final = ("ClusterRole", "Role")
@@ -158,7 +158,7 @@ def _meant(resource: str, *, is_only: bool) -> str | Advice:
 
 
 _RBAC: Final = "rbac.authorization.k8s.io"
-_GROUPS_OF: Final = {"ServiceAccount": "", "User": _RBAC, "Group": _RBAC}
+_GROUPS_OF: Final = {ACCOUNT: "", "User": _RBAC, "Group": _RBAC}
 """The kinds of subjects, with the API group of each."""
 
 
@@ -201,7 +201,7 @@ def refused_binding(binding: JSONObject, context: Context) -> Iterator[Problem]:
     for steps, each in placed(binding, "subjects"):
         path, name = Path(steps), text(each, "name")
         yield from _referred(each, path, _GROUPS_OF, context)
-        if each.get("kind") == "ServiceAccount":
+        if each.get("kind") == ACCOUNT:
             yield from malformed(path / "name", name, dns_subdomain(name, context.release) if name else ())
             if binding["kind"] == "ClusterRoleBinding" and not each.get("namespace"):
                 yield required(path / "namespace")
@@ -236,3 +236,27 @@ def role_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
         if _is_of_dra(role):
             field, meant = ("name", near) if kind == wanted else ("kind", kind)
             yield finding(("roleRef", field), message, renamed(meant), "NotFound")
+
+
+@rule("ClusterRoleBinding", "RoleBinding", of_field=True)
+def account_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
+    """A binding of a role for DRA names no known ServiceAccount, but almost one, or one in another namespace.
+
+    The API server takes any name, and refuses the requests of the driver or scheduler later. A pod uses a
+    ServiceAccount of its own namespace: a chart that is installed into another one takes the account with it.
+    """
+    kind, name = text(binding, "roleRef", "kind"), text(binding, "roleRef", "name")
+    if not _is_of_dra(context.inventory.find(kind, name, "" if kind == ROLES[0] else namespace_of(binding))):
+        return
+    subjects = [(path, each) for path, each in placed(binding, "subjects") if each.get("kind") == ACCOUNT]
+    names = [(text(each, "namespace") or namespace_of(binding), text(each, "name")) for _, each in subjects]
+    known = context.inventory.names(ACCOUNT)
+    if any((space, name) in known or ("", name) in known for space, name in names):
+        return
+    for (path, _), (space, name) in zip(subjects, names, strict=True):
+        elsewhere, around = context.inventory.namesakes(ACCOUNT, name, space)
+        near = nearest(name, around)
+        if near or (len(elsewhere) == 1 and name != "default"):
+            field, meant = ("name", near) if near else ("namespace", elsewhere[0])
+            message = context.missing(f'{ACCOUNT} "{name}"', f" in namespace {space}", "this grants nothing")
+            yield finding((*path, field), message, renamed(meant), "NotFound")
