@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from webhook.formats import dns_subdomain
@@ -18,6 +18,7 @@ from webhook.spelling import nearest
 ROLES: Final = ("ClusterRole", "Role")
 _GATE: Final = "DRAResourceClaimGranularStatusAuthorization"
 _ANY: Final = "*"
+_SLICES: Final = "resourceslices"
 _STATUS: Final = "resourceclaims/status"
 _DRIVER: Final = "resourceclaims/driver"
 _UPDATES: Final = frozenset({_ANY, "update", "patch"})
@@ -55,14 +56,43 @@ def status_without_part(role: JSONObject, context: Context) -> Iterator[Problem]
 
 def _allows_parts(context: Context) -> bool:
     """Tell whether any role allows updates of a part of the status."""
-    rules = (each for kind in ROLES for role in context.inventory.all(kind) for each in items(role, "rules"))
-    return any(
-        {DRA, _ANY} & {*texts(each, "apiGroups")}
-        and verbs & {*texts(each, "verbs")}
-        and {_ANY, f"*/{part}", f"resourceclaims/{part}"} & {*texts(each, "resources")}
-        for each in rules
-        for part, verbs in _NEEDED.items()
-    )
+    verbs = ((_verbs_on(_roles(context), f"*/{part}", f"resourceclaims/{part}"), _NEEDED[part]) for part in _NEEDED)
+    return any(allowed & needed for allowed, needed in verbs)
+
+
+def _roles(context: Context) -> list[JSONObject]:
+    return [role for kind in ROLES for role in context.inventory.all(kind)]
+
+
+def _verbs_on(roles: Iterable[JSONObject], *resources: str) -> set[str]:
+    """Return the verbs that roles allow for some resources of DRA."""
+    rules = (each for role in roles for each in items(role, "rules") if {DRA, _ANY} & {*texts(each, "apiGroups")})
+    return {verb for each in rules if {_ANY, *resources} & {*texts(each, "resources")} for verb in texts(each, "verbs")}
+
+
+_PUBLISHING: Final = ("list", "watch", "create", "update", "delete")
+"""What drivers do with ResourceSlices (k8s.io/dynamic-resource-allocation, resourceslicecontroller.go)."""
+
+
+@rule(*ROLES)
+def driver_role_incomplete(role: JSONObject, context: Context) -> Iterator[Problem]:
+    """A role allows to create ResourceSlices, but not all that drivers do: they publish or prepare no devices.
+
+    Kubernetes' helper library for drivers lists and watches the slices of its driver, and creates, updates and deletes
+    them. The plugin of kubelet gets the claim of a pod before it prepares the devices; for that all roles count.
+    """
+    for path, each in placed(role, "rules"):
+        resources, verbs = texts(each, "resources"), texts(each, "verbs")
+        if DRA not in texts(each, "apiGroups") or _SLICES not in resources or "create" not in verbs:
+            continue
+        allowed = _verbs_on([role], _SLICES)
+        if missing := [verb for verb in _PUBLISHING if allowed.isdisjoint({_ANY, verb})]:
+            message = f"the helper library for drivers needs more verbs for {_SLICES}: {', '.join(missing)}"
+            yield finding((*path, "verbs"), message, "add them: without, the driver publishes no devices", "Forbidden")
+        if {"get", _ANY}.isdisjoint(_verbs_on(_roles(context), "resourceclaims")):
+            message = "no role allows drivers to get resourceclaims: kubelet's plugin cannot prepare devices"
+            hint = "add a rule with resources: [resourceclaims] and verbs: [get]"
+            yield finding((*path, "resources", resources.index(_SLICES)), message, hint, "Forbidden")
 
 
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -193,8 +223,7 @@ def refused_binding(binding: JSONObject, context: Context) -> Iterator[Problem]:
     A ServiceAccount has a namespace, which only a RoleBinding may leave out for its own, and no API group. Bindings of
     other roles than those for DRA are not judged.
     """
-    roles = (each for kind in ROLES for each in context.inventory.all(kind))
-    if not any(name_of(each) == text(binding, "roleRef", "name") and _is_of_dra(each) for each in roles):
+    if not any(name_of(each) == text(binding, "roleRef", "name") and _is_of_dra(each) for each in _roles(context)):
         return
     kinds = ROLES[::-1] if binding["kind"] == "RoleBinding" else ROLES[:1]
     yield from _referred(mapping(binding, "roleRef"), Path(("roleRef",)), dict.fromkeys(kinds, _RBAC), context)
