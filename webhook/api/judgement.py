@@ -19,18 +19,9 @@ from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, quoted, refused
 from webhook.release import Release, releases
-from webhook.schema import (
-    CREATE,
-    GATE_OFF,
-    STATUS,
-    UNKNOWN_FIELD,
-    UPDATE,
-    UPDATE_STATUS,
-    CompiledStruct,
-    compile_struct,
-    examined,
-)
-from webhook.schema.decoding import Misfit, apart, as_reported, refuses
+from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, Misfit, apart, as_reported, refuses
+from webhook.schema.fields import CompiledStruct, compile_struct, examined
+from webhook.schema.target import CREATE, STATUS, UPDATE, UPDATE_STATUS
 
 Gates = frozenset[tuple[str, bool]]
 
