@@ -56,8 +56,8 @@ def status_without_part(role: JSONObject, context: Context) -> Iterator[Problem]
 
 def _allows_parts(context: Context) -> bool:
     """Tell whether any role allows updates of a part of the status."""
-    verbs = ((_verbs_on(_roles(context), f"*/{part}", f"resourceclaims/{part}"), _NEEDED[part]) for part in _NEEDED)
-    return any(allowed & needed for allowed, needed in verbs)
+    every = _roles(context)
+    return any(_verbs_on(every, f"*/{part}", f"resourceclaims/{part}") & verbs for part, verbs in _NEEDED.items())
 
 
 def _roles(context: Context) -> list[JSONObject]:
@@ -76,10 +76,11 @@ _PUBLISHING: Final = ("list", "watch", "create", "update", "delete")
 
 @rule(*ROLES)
 def driver_role_incomplete(role: JSONObject, context: Context) -> Iterator[Problem]:
-    """A role allows to create ResourceSlices, but not all that drivers do: they publish or prepare no devices.
+    """A role of a driver lacks verbs that drivers need: it publishes no devices, or prepares none.
 
-    Kubernetes' helper library for drivers lists and watches the slices of its driver, and creates, updates and deletes
-    them. The plugin of kubelet gets the claim of a pod before it prepares the devices; for that all roles count.
+    Roles that allow to create ResourceSlices are those of drivers. Kubernetes' helper library for drivers lists and
+    watches the slices of its driver, and creates, updates and deletes them. The plugin of kubelet gets the claim of a
+    pod before it prepares the devices; for that all roles count.
     """
     for path, each in placed(role, "rules"):
         resources, verbs = texts(each, "resources"), texts(each, "verbs")
