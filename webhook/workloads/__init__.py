@@ -147,8 +147,8 @@ def _at(value: Any, path: list[str], steps: Steps = ()) -> Iterator[tuple[Steps,
 def _number(part: Any, times: Times) -> Callable[[Any], int]:
     """Return a function that returns a number that multiplies the pods of a value in a part."""
     if not times.group:
-        count = _times(part, times)
-        return lambda _: count
+        whole = _times(part, times)
+        return lambda _: whole
     known: dict[str, int] = {}
     for each in items(part, *times.group.split(".")):
         if (count := number(each, times.path)) is not None:
