@@ -85,7 +85,11 @@ def gone(scene: Scene, name: str, namespace: str, subject: str) -> JSONObject | 
     events = [each for each in scene.of_gone(name, namespace) if text(each.about, "name") == name] if known else []
     if not events:
         return None
-    ended = [each for each in events if each.reason in _ENDING] or [each for each in events if each.warns] or events
+    ended = (
+        [each for each in events if each.reason in {*started.ENDINGS, "Killing"}]
+        or [each for each in events if each.warns]
+        or events
+    )
     first = ended[0]
     about = Ref("Pod", name, namespace), scene.mentioned(first.words, namespace)
     said = f"the pod is gone; the last that is known of it: {first.reason}: {first.words}"
@@ -93,10 +97,6 @@ def gone(scene: Scene, name: str, namespace: str, subject: str) -> JSONObject | 
     answer = _answer(scene, subject, started.ENDED, [found], [])
     answer["evidence"] += map(_event, _alike(events))
     return answer
-
-
-_ENDING: Final = ("DeviceTaintManagerEviction", "TaintManagerEviction", "Preempted", "Evicted", "Killing")
-"""The reasons of events that tell how a pod was ended."""
 
 
 def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:

@@ -263,12 +263,10 @@ def until_whole(driver: str) -> str:
 
 def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
     """Yield the taints of devices of a node, which keep claims from them that do not tolerate these."""
-    slices = (each for each in scene.cluster.allocator.catalog.slices if each.node_name == node)
-    devices = (device for each in slices for device in each.devices)
-    tainted = by_key((taint, each) for each in devices for taint in each.content.taints)
-    for taint, found in tainted.items():
-        about = [Ref("Device", each.name) for each in found[:4]]
-        yield Cause(f"the taint {taint} keeps claims from {listed(map(str, found))}", [about_taints(taint), about])
+    for taint, devices in scene.tainted.items():
+        if found := [each for each in devices if each.slice.node_name == node]:
+            about = [Ref("Device", each.name) for each in found[:4]]
+            yield Cause(f"the taint {taint} keeps claims from {listed(map(str, found))}", [about_taints(taint), about])
 
 
 def not_ready(node: JSONObject) -> Cause | None:

@@ -209,8 +209,9 @@ def _preemptor(scene: Scene, event: Event) -> JSONObject | None:
     return next((each for each in scene.inventory.all("Pod") if text(each, "metadata", "uid") in uids), None)
 
 
-_ENDINGS: Final = {
+ENDINGS: Final = {
     "Preempted": "was preempted",
+    "DeviceTaintManagerEviction": "was evicted by a taint of its device",
     "TaintManagerEviction": "was evicted by a taint of its node",
     "Evicted": "was evicted by kubelet",
 }
@@ -231,12 +232,12 @@ def predecessor(scene: Scene, pod: JSONObject) -> Cause | None:
     made = time_of(text(pod, "metadata", "creationTimestamp"))
     for each in scene.of_gone(f"{name_of(owner)}-", namespace_of(pod)):
         ended = time_of(each.time)
-        if each.reason not in _ENDINGS or made is None or ended is None or abs(made - ended) > _SOON:
+        if each.reason not in ENDINGS or made is None or ended is None or abs(made - ended) > _SOON:
             continue
         by = _preemptor(scene, each)
         who = f" by pod {full_name_of(by)}" if by else ""
         about = [by, _class_of(by), Ref("Pod", text(each.about, "name"), namespace_of(pod))]
-        return Cause(f"pod {text(each.about, 'name')} {_ENDINGS[each.reason]}{who}", about)
+        return Cause(f"pod {text(each.about, 'name')} {ENDINGS[each.reason]}{who}", about)
     return None
 
 
