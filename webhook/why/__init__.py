@@ -23,6 +23,7 @@ from webhook.grouping import by_key
 from webhook.inventory import MalformedError, replicas_of
 from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, allocation_of, devices_of, pods_using
+from webhook.inventory.plugins import Plugin
 from webhook.inventory.quotas import Quotas
 from webhook.inventory.resources import is_extended
 from webhook.objects import (
@@ -406,7 +407,7 @@ def _silent(scene: Scene, workload: JSONObject) -> Cause:
         nodes = scene.inventory.all("Node")
         spec = mapping(workload, "spec", "template", "spec")
         selected = next((each for each in nodes if wants(spec, each)), None)
-        if trouble := drivers.of_plugin(scene, workload, selected) if selected else None:
+        if trouble := drivers.of_plugin(scene, Plugin(workload, (), {}), selected) if selected else None:
             return trouble._replace(text=f"has no pod: {trouble.text}")
         return Cause(f"selects no node: {drivers.unselected(workload, nodes)}", about)
     if gone := scene.of_gone(f"{name_of(workload)}-", namespace_of(workload)):
