@@ -176,7 +176,11 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
 
     problems = list(lost(obj))
     for versions in patches_in(obj):
-        of_each = [[*map(part.seen, _undecoded(judged(part.manifest)))] for part in versions]
+        of_each = list[list[Problem]]()
+        for part in versions:
+            of_each.append([*map(part.seen, _undecoded(judged(part.manifest)))])
+            if not of_each[-1]:  # as of most
+                break
         least = min(of_each, key=lambda found: (any(each.reason != BAD_REQUEST for each in found), len(found)))
         problems += least
     for part in claims_in(obj):
