@@ -13,7 +13,9 @@ from webhook.api.core.meta import OPERATORS, wrong_values
 from webhook.api.core.values import V1Struct
 from webhook.problem import Fix, Problem, Verbatim, invalid, malformed, of_own_type, required
 from webhook.release import Release
-from webhook.schema import Array, Nested, Target, Text, View, check
+from webhook.schema.declarations import check
+from webhook.schema.fields import Array, Nested, Text, View
+from webhook.schema.target import Target
 
 _JSON_SINCE = 34
 """From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""

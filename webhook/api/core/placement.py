@@ -14,7 +14,8 @@ from webhook.api.core.nodeselector import RequiredNodeSelector, Term, are_labels
 from webhook.api.core.values import Others, V1Struct
 from webhook.patterns import Pattern
 from webhook.problem import Problem, invalid, malformed, not_supported, of_own_type, quoted
-from webhook.schema import Array, Int, Nested, Text, View, check
+from webhook.schema.declarations import check
+from webhook.schema.fields import Array, Int, Nested, Text, View
 
 
 class Toleration(V1Struct):
