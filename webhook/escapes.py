@@ -1,8 +1,10 @@
-"""Go's escapes in string literals (strconv.Quote), white space and booleans; and escapes of unprintable characters."""
+"""Go's strconv: string literals, booleans, integers; its white space; and escapes of unprintable characters."""
 
 from __future__ import annotations
 
 from typing import Final
+
+from webhook.patterns import Pattern
 
 GO_ESCAPES: Final = str.maketrans(
     {
@@ -23,6 +25,9 @@ GO_BOOLEANS: Final = {
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
 """The texts that ``strconv.ParseBool`` accepts."""
+_INTEGERS: Final = Pattern("[+-]?[0-9]+"), Pattern("[0-9]+")
+_MOST_DIGITS: Final = 20
+"""The most digits of 64 bits."""
 _TWO_DIGITS: Final = 0x80
 _FOUR_DIGITS: Final = 0x10000
 
@@ -37,6 +42,21 @@ class _Escapes(dict[int, str]):
         if code < _TWO_DIGITS:
             return f"\\x{code:02x}"
         return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
+
+
+def go_integer(text: str, least: int = -(2**63), most: int = 2**63 - 1) -> int:
+    """Read an integer as ``strconv.ParseInt`` does, or ``ParseUint`` where the least is 0.
+
+    Raises:
+        ValueError: The text is none; the error has Go's reason.
+    """
+    if not _INTEGERS[least == 0].fullmatch(text):
+        raise ValueError("invalid syntax")
+    digits = text.lstrip("+-0") or "0"
+    number = int(digits[: _MOST_DIGITS + 1]) * (-1 if text.startswith("-") else 1)
+    if not least <= number <= most:
+        raise ValueError("value out of range")
+    return number
 
 
 def printable(text: str) -> str:
