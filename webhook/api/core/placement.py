@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from webhook import formats
-from webhook.api.core.nodeselector import RequiredNodeSelector, Term, are_labels
+from webhook.api.core.nodeselector import NodeSelectorTerm, RequiredNodeSelector, other_values
 from webhook.api.core.values import Others, V1Struct
 from webhook.escapes import go_integer
 from webhook.patterns import Pattern
@@ -119,7 +119,7 @@ class PreferredSchedulingTerm(V1Struct):
         maximum=(100, _WEIGHTS),
         written=True,
     )
-    preference = Nested(Term, "The preferred nodes.")
+    preference = Nested(NodeSelectorTerm, "The preferred nodes.")
 
 
 class NodeAffinity(V1Struct):
@@ -143,9 +143,4 @@ class Affinity(V1Struct):
 
 def requires_other_values(affinity: View) -> bool:
     """Tell whether any value for a required node is not one of a label (hasInvalidLabelValueInRequiredNodeAffinity)."""
-    required = affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
-    return not all(
-        are_labels(requirement, affinity.target)
-        for term in required.nodeSelectorTerms
-        for requirement in term.matchExpressions
-    )
+    return any(other_values(affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution))
