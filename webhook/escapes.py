@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.patterns import Pattern
 
 GO_ESCAPES: Final = str.maketrans(
     {
@@ -25,7 +24,6 @@ GO_BOOLEANS: Final = {
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
 """The texts that ``strconv.ParseBool`` accepts."""
-_INTEGERS: Final = Pattern("[+-]?[0-9]+"), Pattern("[0-9]+")
 _MOST_DIGITS: Final = 20
 """The most digits of 64 bits."""
 _TWO_DIGITS: Final = 0x80
@@ -50,10 +48,11 @@ def go_integer(text: str, least: int = -(2**63), most: int = 2**63 - 1) -> int:
     Raises:
         ValueError: The text is none; the error has Go's reason.
     """
-    if not _INTEGERS[least == 0].fullmatch(text):
+    sign = text[:1] if least and text[:1] in {"+", "-"} else ""
+    digits = text[len(sign) :]
+    if not (digits.isascii() and digits.isdigit()):
         raise ValueError("invalid syntax")
-    digits = text.lstrip("+-0") or "0"
-    number = int(digits[: _MOST_DIGITS + 1]) * (-1 if text.startswith("-") else 1)
+    number = int(f"{sign}0{digits.lstrip('0')[: _MOST_DIGITS + 1]}")
     if not least <= number <= most:
         raise ValueError("value out of range")
     return number
