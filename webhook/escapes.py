@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-
 GO_ESCAPES: Final = str.maketrans(
     {
         '"': '\\"',
