@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 
 from webhook.escapes import GO_BOOLEANS
 from webhook.release import Release
-from webhook.schema import OLDEST
+from webhook.schema.target import OLDEST
 from webhook.spelling import nearest
 
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"

@@ -12,9 +12,9 @@ from webhook.api import warnings
 from webhook.api.core.meta import Object, repeated_owner
 from webhook.api.versions import target
 from webhook.problem import BAD_REQUEST, TOO_MANY, Path, Problem, invalid, refused
-from webhook.schema import IMMUTABLE, IN_PLACE, UPDATE, UPDATE_STATUS, CompiledStruct, compile_struct, examined
-from webhook.schema.declarations import name_of
-from webhook.schema.fields import SIZE_ENDS_LIST_SINCE, merged
+from webhook.schema.declarations import IMMUTABLE, IN_PLACE, name_of
+from webhook.schema.fields import SIZE_ENDS_LIST_SINCE, CompiledStruct, compile_struct, examined, merged
+from webhook.schema.target import UPDATE, UPDATE_STATUS
 
 _SUPERSEDED_SINCE = 37
 """From Kubernetes 1.37 a handwritten finding goes only if a declarative one says the same."""

@@ -700,7 +700,7 @@ def merged(
         found: The findings in fields, in their order.
         of_rules: The findings of rules about several fields, in the order of the rules.
         before: Where the findings of each rule come, by its name, if not as the struct has it; see
-            :func:`webhook.schema.check`.
+            :func:`webhook.schema.declarations.check`.
     """
     if not of_rules:
         return found

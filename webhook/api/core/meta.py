@@ -32,26 +32,9 @@ from webhook.problem import (
     too_long,
 )
 from webhook.release import Release
-from webhook.schema import (
-    CREATE,
-    IN_PLACE,
-    OLDEST,
-    UPDATE,
-    UPDATE_STATUS,
-    Anything,
-    Array,
-    Bool,
-    Int,
-    Map,
-    Nested,
-    Struct,
-    Target,
-    Text,
-    View,
-    check,
-    transition,
-)
-from webhook.schema.declarations import name_of
+from webhook.schema.declarations import IN_PLACE, Struct, check, name_of, transition
+from webhook.schema.fields import Anything, Array, Bool, Int, Map, Nested, Text, View
+from webhook.schema.target import CREATE, OLDEST, UPDATE, UPDATE_STATUS, Target
 
 ANNOTATIONS_MAX_BYTES = 256 * 1024
 _BYTES = 4

@@ -22,7 +22,8 @@ from webhook.api.core.placement import (
 from webhook.api.core.values import Others, V1Struct
 from webhook.problem import Path, Problem, duplicate, forbidden, invalid, malformed, not_found, required
 from webhook.release import Release
-from webhook.schema import IN_PLACE, Anything, Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
+from webhook.schema.declarations import IN_PLACE, check, exactly_one
+from webhook.schema.fields import Anything, Array, Bool, Int, Map, Nested, Text, View
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 _AS_IN_GO_SINCE: Final = 34

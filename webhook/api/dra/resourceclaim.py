@@ -15,24 +15,9 @@ from webhook.api.dra.selectors import EXPRESSION_MAX_BYTES
 from webhook.budget import BudgetExceededError, current
 from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, malformed, required, shown
 from webhook.release import Release
-from webhook.schema import (
-    CREATE,
-    IN_PLACE,
-    MAIN,
-    NEW,
-    OLDEST,
-    STATUS,
-    UPDATE_STATUS,
-    Array,
-    Nested,
-    Struct,
-    Target,
-    Text,
-    View,
-    check,
-    transition,
-)
-from webhook.schema.fields import SIZE_ENDS_LIST_SINCE
+from webhook.schema.declarations import IN_PLACE, NEW, Struct, check, transition
+from webhook.schema.fields import SIZE_ENDS_LIST_SINCE, Array, Nested, Text, View
+from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE_STATUS, Target
 from webhook.spelling import nearest
 
 REQUESTS_MAX_ITEMS = 32
