@@ -27,7 +27,7 @@ from webhook.deviceselectors.parts import (
     reads,
 )
 from webhook.formats.quantities import parse_quantity
-from webhook.hints.names import ask_first, in_expression, instead, listed
+from webhook.hints.names import ask_first, instead, listed
 from webhook.inventory import CLAIMS, MalformedError, devices_path, misfit
 from webhook.inventory.claims import POD, ClaimRequest, Consumer, Use, allocation_of
 from webhook.inventory.resources import path_of, requests
@@ -51,10 +51,10 @@ from webhook.references.selecting import (
     WRITTEN_TYPES,
     Selector,
     failures,
+    meant_read,
     reads_of,
     rule_of_selectors,
     text_comparisons,
-    wrong_holder_hint,
 )
 from webhook.spelling import nearest
 
@@ -93,21 +93,15 @@ def unpublished(read: Read, parts: Parts, fleet: Fleet, around: Sequence[JSONObj
         around: The selectors of its class, which devices must meet.
     """
     known, which = fleet.published(around, read.holder), "no device of the class" if around else "no known device"
-    domains = sorted({domain for domain, _ in known})
-    names = sorted(name for domain, name in known if domain == read.domain)
-    if read.name in names:
+    domains = {domain for domain, _ in known}
+    if (read.domain, read.name) in known:
         return None
     if read.domain in domains:
         message = f'{which} has the {read.holder.removesuffix("s")} "{read.domain}/{read.name}"'
-        advice = in_expression(parts.text, read.name, names, "it has")
     else:
         message = f'{which} has the domain "{read.domain}" in its {read.holder}'
-        advice = in_expression(parts.text, read.domain, domains, "domains")
-        elsewhere = [domain for domain, name in known if name == read.name]
-        if elsewhere and advice.fix is None:
-            advice = Advice(f'"{read.name}" is in domain {listed(elsewhere)}')
-    if (read.domain, read.name) in fleet.published(around, OTHER_HOLDER[read.holder]):
-        advice = Advice(wrong_holder_hint(read, parts))
+    is_other = (read.domain, read.name) in fleet.published(around, OTHER_HOLDER[read.holder])
+    advice = meant_read(read, parts, known, is_other=is_other)
     return finding((), message, advice, character=read.offset if read.domain in domains else read.domain_offset)
 
 

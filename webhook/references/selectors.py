@@ -39,7 +39,7 @@ from webhook.formats.quantities import near_quantity, quantity
 from webhook.hints.names import ask_first, in_expression, listed
 from webhook.hints.selectors import ABSENT, AS_TEXT, FOR_PATTERNS, compared_texts, patterns_in
 from webhook.objects import JSONObject, text
-from webhook.problem import NOTE, Advice, Fix, Meant, Problem
+from webhook.problem import NOTE, Advice, Fix, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.references.selecting import (
@@ -49,11 +49,11 @@ from webhook.references.selecting import (
     Selector,
     comparisons,
     failures,
+    meant_read,
     reads_of,
     rule_of_selectors,
     selectors_of,
     text_comparisons,
-    wrong_holder_hint,
 )
 from webhook.spelling import certain, nearest
 
@@ -212,39 +212,10 @@ def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, st
     if name in profile.removed:
         return message, profile.removed[name]
     kinds = [kind for kind, each in profile.devices.items() if each.has(read.holder, name)]
-    if known.has(OTHER_HOLDER[read.holder]):
-        return message, wrong_holder_hint(read, selector.parts)
-    if kinds:
+    names, is_other = profile.names(known.devices, read.holder), known.has(OTHER_HOLDER[read.holder])
+    if kinds and not is_other:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""
-    names = {each for devices in known.devices for each in devices.names(read.holder)}
-    if advice := _elsewhere(names, profile.driver, read, selector):
-        return message, advice
-    return message, in_expression(selector.parts.text, name, sorted(names), "it has") if names else Advice()
-
-
-def _elsewhere(names: set[str], driver: str, read: Read, selector: Selector) -> Advice | None:
-    """Suggest the domain of what a selector reads; None if it may be right."""
-    domain = read.domain
-    if places := sorted(each for each in names if each.endswith(f"/{read.name}")):
-        elsewhere = places[0].removesuffix(f"/{read.name}")
-        written = f'device.{read.holder}["{elsewhere}"].{read.name}'
-        return Advice(Meant(f"did you mean {written}?"), _in_domain(selector, domain, elsewhere))
-    if domain in names and read.name in WRITTEN_TYPES:
-        written = f'device.{read.holder}["{driver}"].{domain}'
-        with_value = rf"""device\.{read.holder}\[(["']){re.escape(domain)}\1\]\.{read.name}\b"""
-        return Advice(Meant(f"did you mean {written}?"), _corrected(selector, with_value, written))
-    if domain != driver and not any(each.startswith(f"{domain}/") for each in names):
-        corrected = _in_domain(selector, domain, driver) if read.name in names else None
-        return Advice(f'its attributes are in domain "{driver}"', corrected)
-    return None
-
-
-def _in_domain(selector: Selector, domain: str, driver: str) -> Fix:
-    return _corrected(selector, rf"""(["']){re.escape(domain)}\1""", f'"{driver}"')
-
-
-def _corrected(selector: Selector, pattern: str, by: str) -> Fix:
-    return Fix("replace", re.sub(pattern, lambda _: by, selector.parts.text), safe=False)
+    return message, meant_read(read, selector.parts, names, is_other=is_other) if names or is_other else ""
 
 
 def _literal(wanted: str, value: Any) -> str:
