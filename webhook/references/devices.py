@@ -52,7 +52,6 @@ from webhook.references.selecting import (
     Selector,
     failures,
     meant_read,
-    reads_of,
     rule_of_selectors,
     text_comparisons,
 )
@@ -74,7 +73,7 @@ def not_published(selector: Selector, context: Context) -> Iterator[Problem]:
     if fleet is None:
         return
     domains: set[tuple[str, str]] = set()
-    for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
+    for read in {read[:3]: read for read in selector.parts.reads}.values():
         around = selector.around
         has_devices = fleet.published(around, read.holder) or fleet.of_class(around)
         if not has_devices or (read.holder, read.domain) in domains:
@@ -133,7 +132,7 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
     if missing in WRITTEN_TYPES:
         advice = Advice(f"an attribute is read without its type: leave out .{missing}")
     elif missing:
-        lacks = lacking(reads_of(selector.parts), [each.content for each in groups])
+        lacks = lacking(selector.parts.reads, [each.content for each in groups])
         advice = ask_first(guarded(selector.parts.text, lacks, context.release, context.gates))
     elif not fault.detail.has_overload:
         advice = Advice(_of_types(fleet, first.content, selector.parts))
@@ -151,7 +150,7 @@ def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
     known = bindings["device"]["attributes"]
     of_versions = {each.read.offset: each.of_versions for each in reversed(text_comparisons(parts))}
     found = []
-    for read in reads_of(parts):
+    for read in parts.reads:
         if read.holder == "attributes" and read.name in known[read.domain]:
             type_ = type_of(known[read.domain][read.name]).name
             if type_ == "kubernetes.Semver":

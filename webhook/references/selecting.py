@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.dra.names import ONE_VALUE
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
 from webhook.cel.syntax.ast import Call, Expression, Literal
-from webhook.deviceselectors.parts import Parts, Read, comparison, parts_of, read_of, reads
+from webhook.deviceselectors.parts import Parts, Read, comparison, parts_of, read_of
 from webhook.formats.quantities import readable_quantity
 from webhook.hints.names import in_expression
 from webhook.inventory import is_noted
@@ -147,11 +147,6 @@ def _amount(wanted: Expression) -> str:
     value = wanted.value if isinstance(wanted, Literal) else None
     amount = f"{value}Gi" if type(value) is int else value
     return f'"{amount}"' if isinstance(amount, str) and readable_quantity(amount) else '"40Gi"'
-
-
-def reads_of(parts: Parts) -> list[Read]:
-    """List the reads of a selector."""
-    return parts.once("reads", lambda parts: reads(parts.root))
 
 
 class Comparison(NamedTuple):

@@ -50,7 +50,6 @@ from webhook.references.selecting import (
     comparisons,
     failures,
     meant_read,
-    reads_of,
     rule_of_selectors,
     selectors_of,
     text_comparisons,
@@ -140,7 +139,7 @@ def attribute_not_of_driver(selector: Selector, context: Context) -> Iterator[Pr
     Kubernetes' own attributes, such as resource.kubernetes.io/pcieroot, are found whatever the driver is.
     """
     around = _Around(selector, context)
-    for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
+    for read in {read[:3]: read for read in selector.parts.reads}.values():
         known = around.known(read)
         if known and not known.has(read.holder):
             message, hint = _unpublished(known, read, selector)
@@ -389,7 +388,7 @@ def impossible_name(parts: Parts, context: Context) -> Iterator[Problem]:
     A domain is a DNS subdomain of 63 characters at most, such as gpu.example.com; the name in it is a C identifier of
     32 characters at most. Drivers cannot publish others, so the read is an error or finds nothing.
     """
-    for read in reads_of(parts):
+    for read in parts.reads:
         if faults := formats.dns_subdomain(read.domain, context.release):
             message = f'no driver can publish the domain "{read.domain}": {faults[0]}'
             yield finding((), message, _domain(read, parts.text), "Impossible", read.domain_offset)
@@ -592,7 +591,7 @@ def misspelt_domain(selector: Selector, context: Context) -> Iterator[Problem]:
     if of_class:  # what contradicts the class is itself misspelt, unless a driver has this name
         known = of_class.union(filter(context.knows_driver, known))
     profiles = [*filter(None, map(context.profile, known))]
-    for read in {(read.holder, read.domain): read for read in reads_of(selector.parts)}.values():
+    for read in {(read.holder, read.domain): read for read in selector.parts.reads}.values():
         if read.domain in known or any(each.has_domain(read.domain) for each in profiles):
             continue
         if near := nearest(read.domain, known):
@@ -612,7 +611,7 @@ def attribute_optional(selector: Selector, context: Context) -> Iterator[Problem
     """
     around = _Around(selector, context)
     optional: dict[tuple[str, str, str], tuple[Read, str]] = {}
-    for read in reads_of(selector.parts):
+    for read in selector.parts.reads:
         known = None if read.is_guarded or read.is_of_tested_domain else around.known(read)
         if not known or not known.is_certain:
             continue
@@ -637,7 +636,7 @@ def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """
     tested: set[str] = set()
     for selector in selectors_of(obj, context):
-        for read in reads_of(selector.parts):
+        for read in selector.parts.reads:
             is_tested = read.is_of_tested_driver or read.is_of_tested_domain or tested & {"", read.domain}
             if not read.is_guarded and not is_tested:
                 what = f"{read.domain}/{read.name}"
