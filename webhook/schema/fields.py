@@ -566,9 +566,10 @@ class CompiledStruct:
     def _field_changer(self, name: str, field: CompiledField) -> Change | None:
         """Make the comparison of a field, with its check if an update does not always validate it."""
         when, walk, is_pointer = self._recheck(name), field.walk, self.stated[name].pointer
+        of_stored = self.target.but(stored=True)
         if not when:
             return field.change
-        walk_stored = self._compile(name, self.target.of_stored).walk if when == STORED or callable(when) else None
+        walk_stored = self._compile(name, of_stored).walk if when == STORED or callable(when) else None
 
         def change(new: Any, old: Any) -> Sequence[Problem]:
             found = list(field.change(new, old)) if field.change else []
