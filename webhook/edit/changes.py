@@ -80,7 +80,9 @@ def _unwrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
 
 def _is_empty(tree: Tree, node: Node) -> bool:
     """Tell whether a value is null, or a map without fields."""
-    return not (node.entries or node.items) and tree.text[node.start : node.end] in (NULLS if not node.style else {"{}"})
+    return not (node.entries or node.items) and tree.text[node.start : node.end] in (
+        NULLS if not node.style else {"{}"}
+    )
 
 
 def _map_to_list(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:

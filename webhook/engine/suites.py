@@ -544,7 +544,9 @@ def _unusable(finding: PolicyFinding, context: Path) -> CaseFailure:
     given, problem = finding
     if given.at:
         return CaseFailure(problem.below(given.at, given.at).path, problem.message)
-    return CaseFailure(given.place or context, f"{given.manifest.source}: {problem}" if given.manifest else str(problem))
+    return CaseFailure(
+        given.place or context, f"{given.manifest.source}: {problem}" if given.manifest else str(problem)
+    )
 
 
 def _differences(
