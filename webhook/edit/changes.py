@@ -80,9 +80,8 @@ def _unwrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
 
 def _is_empty(tree: Tree, node: Node) -> bool:
     """Tell whether a value is null, or a map without fields."""
-    return not (node.entries or node.items) and tree.text[node.start : node.end] in (
-        NULLS if not node.style else {"{}"}
-    )
+    written = tree.text[node.start : node.end]
+    return not (node.entries or node.items) and (written == "{}" if node.style else written in NULLS)
 
 
 def _map_to_list(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
