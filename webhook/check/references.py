@@ -28,6 +28,7 @@ from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, Steps, val
 from webhook.records import NamedTuple
 from webhook.references.lookup import apply_rules
 from webhook.references.rules import (
+    ACCOUNT,
     MAPPED,
     RULES,
     SELECTING,
@@ -283,6 +284,8 @@ class References:
             obj = stored(obj, kubernetes=release, feature_gates=self._gates)
         if self._namespace != DEFAULT_NAMESPACE:
             obj = in_namespace(obj, self._namespace)
+        if text(obj, "kind") == ACCOUNT:
+            self._note(document.source, ACCOUNT, name_of(obj), text(obj, "metadata", "namespace"))
         if not judgement.accepted:
             about = identity(obj)
             self._refused.add(about.kind)

@@ -172,11 +172,15 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
     """
     from webhook.workloads import pods_in  # most objects are of Kubernetes itself
     from webhook.workloads.nested import patches_in
-    from webhook.workloads.projects import claims_in, lost
+    from webhook.workloads.projects import claims_in, lost, misnamed
 
-    problems = list(lost(obj))
+    problems = [*lost(obj), *misnamed(obj)]
     for versions in patches_in(obj):
-        of_each = [[*map(part.seen, _undecoded(judged(part.manifest)))] for part in versions]
+        of_each = list[list[Problem]]()
+        for part in versions:
+            of_each.append([*map(part.seen, _undecoded(judged(part.manifest)))])
+            if not of_each[-1]:  # as of most
+                break
         least = min(of_each, key=lambda found: (any(each.reason != BAD_REQUEST for each in found), len(found)))
         problems += least
     for part in claims_in(obj):

@@ -112,9 +112,9 @@ def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     entries = {text(each, "name"): each for each in items(pod, "spec", "resourceClaims")}
     for path, _, use in uses_of(pod):
         request, entry = text(use, "request"), entries.get(text(use, "name"))
-        devices = entry and _devices_of(pod, entry, context)
+        devices = _devices_of(pod, entry, context) if request and entry else None
         known = [text(each, "name") for each in items(devices, "requests")]
-        if request and devices and request not in known:
+        if devices and request not in known:
             message = f'claim "{text(use, "name")}" has no request "{request}"{WITHOUT_DEVICES}'
             yield finding((*path, "request"), message, in_place(request, known, "requests"))
 

@@ -42,6 +42,7 @@ SELECTING: Final = (*CLAIMS, "DeviceClass")
 """The kinds that select devices."""
 WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 """The kinds that state which webhooks the API server calls."""
+ACCOUNT: Final = "ServiceAccount"
 _BESIDE: Final = {
     **{kind: KINDS[kind] for kind in ("Role", "ClusterRole", "ResourceQuota")},
     **dict.fromkeys(("RoleBinding", "ClusterRoleBinding"), KINDS["Role"]),

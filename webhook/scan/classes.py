@@ -145,8 +145,8 @@ _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Re
 def reference_missing(cluster: Stored) -> Iterator[Found]:
     """Pods need a claim, a template or a PodGroup that their namespace does not have, so that they stay pending.
 
-    A container that names a request which its claim does not have starts without devices. Finished pods and workloads,
-    and those without replicas, need nothing any more.
+    A container that names a request which its claim does not have starts without devices, and so do all containers if
+    none names the claim. Finished pods and workloads, and those without replicas, need nothing any more.
     """
     said: set[str] = set()
     for each in (one for kind in _KINDS for one in cluster.all(kind)):
@@ -171,15 +171,15 @@ def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[Steps, str
             message = f"its ResourceClaim {namespace}/{name} does not exist any more: it was deleted"
             yield here, message, "delete the pod, so that its claim is made again"
     pod = pod_view(workload, mapping(workload, *steps))
-    of_requests = "request-not-found"
+    of_containers = ("request-not-found", "claim-not-used")
     rules = {
         "claim-not-found": cluster.has_all_claims,
-        **dict.fromkeys(("template-not-found", of_requests), True),
+        **dict.fromkeys(("template-not-found", *of_containers), True),
         "pod-group-not-found": cluster.inventory.knows("PodGroup"),
     }
     for missing in (name for name, is_known in rules.items() if is_known):
         for problem in every_rule()[missing].check(pod, cluster.context):
-            if missing == of_requests or text(value_at(pod, problem.path[:3]), "name") not in made:
+            if missing in of_containers or text(value_at(pod, problem.path[:3]), "name") not in made:
                 yield (*steps, *problem.path), problem.message, problem.hint
 
 

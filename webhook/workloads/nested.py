@@ -7,11 +7,12 @@ from copy import copy
 from functools import partial
 from typing import Any, Final
 
-from webhook.api.versions import GROUP, VERSIONS
+from webhook.api.versions import GROUP, VERSIONS, schema_of
 from webhook.documents import Document, parse
 from webhook.objects import JSONObject, items, mapping, text, texts
 from webhook.patch import steps_of
 from webhook.problem import Steps
+from webhook.schema.derive.shape import ListOf, Shape, part_of
 from webhook.workloads.locations import ManifestIn, every_object, is_held
 
 HOLDERS: Final = ("ConfigMap", "Secret")
@@ -47,14 +48,24 @@ def patches_in(obj: JSONObject) -> Iterator[Sequence[ManifestIn]]:
 
 def _patched(target: JSONObject, operation: JSONObject) -> Iterator[JSONObject]:
     """Yield the part of a manifest that an operation is about, in each version that its target may have."""
-    value, kind = operation.get("value"), text(target, "kind")
-    for step in reversed(steps_of(text(operation, "path"))[:_DEEPEST]):
-        value = [value] if step == "-" or step.lstrip("+-").isdecimal() else {step: value}
+    kind, steps = text(target, "kind"), steps_of(text(operation, "path"))[:_DEEPEST]
     for name, version in VERSIONS.items():
         group, _, stated = name.rpartition("/")
         is_meant = text(target, "group") in {"", group} and text(target, "version") in {"", stated}
-        if is_meant and kind in version.kinds and isinstance(value, dict):
-            yield {**value, "apiVersion": name, "kind": kind}
+        if is_meant and kind in version.kinds:
+            value = _around(operation.get("value"), steps, schema_of(name, kind))
+            if isinstance(value, dict):
+                yield {**value, "apiVersion": name, "kind": kind}
+
+
+def _around(value: Any, steps: Sequence[str], shape: Shape | None) -> Any:
+    """Return a value with what is around it: lists and maps, by the type to whose parts the steps lead."""
+    if not steps:
+        return value
+    step, *below = steps
+    inner = _around(value, below, part_of(shape, step))
+    is_index = step == "-" or step.lstrip("+-").isdecimal()
+    return [inner] if isinstance(shape, ListOf) and is_index else {step: inner}
 
 
 def mapped_classes(obj: JSONObject) -> Iterator[str]:

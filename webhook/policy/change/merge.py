@@ -17,7 +17,7 @@ from webhook.policy.evaluation.verdict import EvaluationFault
 from webhook.policy.manifest.kinds import kind_in
 from webhook.problem import Verbatim, quoted, shown
 from webhook.schema.derive import shape as shapes
-from webhook.schema.derive.shape import Anything, ListOf, MapOf, Scalar, Shape, Structure
+from webhook.schema.derive.shape import Anything, ListOf, MapOf, Scalar, Shape, Structure, part_of
 
 _UNKNOWN: Final = ": field not declared in schema"
 _DUPLICATE: Final = ": duplicate entries for key "
@@ -85,7 +85,7 @@ def _parts(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]]:
         yield from ((f"[{index}]", each, shape.item) for index, each in enumerate(value))
     elif isinstance(value, dict) and isinstance(shape, Structure | MapOf):
         for name, each in value.items():
-            if (inner := shape.field(name) if isinstance(shape, Structure) else shape.item) is not None:
+            if (inner := part_of(shape, name)) is not None:
                 yield f".{name}", each, inner
 
 
@@ -133,7 +133,7 @@ def _map_errors(value: Any, shape: MapOf | Structure) -> Iterator[tuple[str, str
         yield f": expected map, got {plain(value)}", ""
         return
     for key, each in value.items():
-        item = shape.field(key) if isinstance(shape, Structure) else shape.item
+        item = part_of(shape, key)
         if item is None:
             yield f".{key}{_UNKNOWN}", _UNKNOWN
             break  # as upstream, which checks no further field
@@ -219,15 +219,9 @@ def _atomics(value: Any, shape: Shape, path: str) -> Iterator[str]:
         yield from _atomics(each, inner, f"{path}{step}")
 
 
-def _merged(old: Any, new: Any, shape: Shape) -> Any:
-    if isinstance(shape, Structure) and isinstance(old, dict) and isinstance(new, dict):
-        merged = dict(old)
-        for key, each in new.items():
-            field = shape.field(key)
-            merged[key] = _merged(old.get(key), each, field) if field is not None else each
-        return merged
-    if isinstance(shape, MapOf) and isinstance(old, dict) and isinstance(new, dict):
-        return old | {key: _merged(old.get(key), each, shape.item) for key, each in new.items()}
+def _merged(old: Any, new: Any, shape: Shape | None) -> Any:
+    if isinstance(shape, Structure | MapOf) and isinstance(old, dict) and isinstance(new, dict):
+        return old | {key: _merged(old.get(key), each, part_of(shape, key)) for key, each in new.items()}
     if isinstance(shape, ListOf) and shape.merging != shapes.ATOMIC and isinstance(old, list) and isinstance(new, list):
         return _merged_lists(old, new, shape)
     return new

@@ -227,6 +227,7 @@ class Kinds:
                 if self._known.setdefault((new.group, new.kind), new) is new:
                     self._defined[new.group, new.kind] = each
         self._by_resource = {(each.group, each.resource): each for each in self._known.values()}
+        self._by_group = by_key((each.group, each) for each in self._known.values())
 
     def beside(self, objects: Iterable[object]) -> Kinds:
         """Return the same kinds, and those that further objects define; earlier definitions take precedence."""
@@ -263,10 +264,8 @@ class Kinds:
     def named(self, text: str) -> Resource | None:
         """Find a resource by its name, ``deployments.apps``, or the first of a name in any group, ``deployments``."""
         name, has_group, group = text.partition(".")
-        for known in self._known.values():
-            if known.resource == name and (known.group == group or not has_group) and (served := self._served(known)):
-                return Resource(known.group, served[0], name)
-        return None
+        found = (each for each in self.of_resource(name) if each.group == group or not has_group)
+        return next((Resource(each.group, self._served(each)[0], name) for each in found), None)
 
     def is_custom(self, kind: GroupVersionKind) -> bool:
         """Tell whether a kind is not one of Kubernetes' own."""
@@ -307,15 +306,20 @@ class Kinds:
     @property
     def groups(self) -> list[str]:
         """The groups of the known kinds."""
-        return list(dict.fromkeys(group for group, _ in self._known))
+        return list(self._by_group)
+
+    def of_group(self, group: str) -> Sequence[Known]:
+        """List the known kinds of a group, in any release."""
+        return self._by_group.get(group, ())
 
     def served(self, group: str) -> list[Known]:
         """List the kinds of a group that the release serves."""
-        return [each for each in self._known.values() if each.group == group and self._served(each)]
+        return [each for each in self.of_group(group) if self._served(each)]
 
-    def of_group(self, group: str) -> list[Known]:
-        """List the known kinds of a group, in any release."""
-        return [each for each in self._known.values() if each.group == group]
+    def of_resource(self, name: str) -> list[Known]:
+        """List the kinds, of any group, that the release serves as a resource of a name."""
+        found = (self._by_resource.get((group, name)) for group in self._by_group)
+        return [each for each in found if each and self._served(each)]
 
     def spans(self, kind: GroupVersionKind) -> Mapping[str, tuple[Release, Release]]:
         """Return all versions of a kind, each with the first and the last release that serve it; none if unknown."""

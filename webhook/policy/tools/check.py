@@ -57,7 +57,7 @@ from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, qu
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
-from webhook.schema.derive.shape import ATOMIC, BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Shape, Structure
+from webhook.schema.derive.shape import ATOMIC, BOOLEAN, INTEGER, STRING, ListOf, Scalar, Shape, Structure, part_of
 from webhook.spelling import did_you_mean, either, nearest, some_of
 
 # -- Finds comparisons of a field of the request with a value that it never has, such as a misspelt kind
@@ -248,15 +248,12 @@ def _start(path: Expression) -> tuple[str, int] | None:
 def _of_path(path: str, offset: int, schema: Structure) -> Iterator[Problem]:
     shape: Shape | None = schema
     for name in steps_of(path):
-        if isinstance(shape, Structure):
-            known, shape = shape, shape.field(name)
-            if shape is None:
-                effect = "the API server drops it" if known.is_pruned else f"the path {quoted(path)} cannot work"
-                hint = did_you_mean(name, (each for each, _ in known.fields()), quotes='"')
-                rule = UNKNOWN_FIELD if known.is_pruned else "mistyped"
-                yield warning(rule, Path(), f"{known.name} has no field {quoted(name)}: {effect}", hint, offset)
-        else:
-            shape = shape.item if isinstance(shape, ListOf | MapOf) else None
+        around, shape = shape, part_of(shape, name)
+        if shape is None and isinstance(around, Structure):
+            effect = "the API server drops it" if around.is_pruned else f"the path {quoted(path)} cannot work"
+            hint = did_you_mean(name, (each for each, _ in around.fields()), quotes='"')
+            rule = UNKNOWN_FIELD if around.is_pruned else "mistyped"
+            yield warning(rule, Path(), f"{around.name} has no field {quoted(name)}: {effect}", hint, offset)
 
 
 def _filtered(field: str, value: Expression) -> Comprehension | None:
@@ -316,8 +313,7 @@ def _of_field(field: str, value: Any, offset: int, shape: Structure) -> Iterator
 
 def _below(shape: Shape | None, steps: Iterable[str]) -> Shape | None:
     for step in steps:
-        shape = _item(shape)
-        shape = shape.field(step) if isinstance(shape, Structure) else None
+        shape = part_of(_item(shape), step)
     return _item(shape)
 
 
@@ -355,6 +351,7 @@ def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[
     is_closed = all(map(kinds.has_group, rule.groups))
     """Whether no CustomResourceDefinition elsewhere can add a resource."""
     groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
+    known = [each.resource for group in rule.groups for each in kinds.served(group)]
     for position, (name, subresource) in enumerate(rule.resources):
         at_name = path / "resources" / position
         if is_closed and subresource not in {"*", *SUBRESOURCES}:
@@ -364,13 +361,12 @@ def unknown_resources(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[
             continue
         found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
         if not found:
-            message = f"resource {quoted(name)} does not exist in {groups}: the rule matches nothing"
-            known = [each.resource for group in rule.groups for each in kinds.served(group)]
-            others = (each.group for group in kinds.groups for each in kinds.served(group) if each.resource == name)
-            elsewhere = " and ".join(map(quoted, others))
-            there = f"{name} are in the API group {elsewhere}" if elsewhere else ""
-            if is_closed or nearest(name, known):
-                yield warning("unknown-resource", at_name, message, did_you_mean(name, known, quotes='"') or there)
+            hint = did_you_mean(name, known, quotes='"')
+            if is_closed or hint:
+                message = f"resource {quoted(name)} does not exist in {groups}: the rule matches nothing"
+                elsewhere = " and ".join(quoted(each.group) for each in kinds.of_resource(name))
+                there = f"{name} are in the API group {elsewhere}" if elsewhere else ""
+                yield warning("unknown-resource", at_name, message, hint or there)
         elif "*" not in rule.versions and not any(map(rule.versions.intersection, map(kinds.versions, found))):
             versions = ", ".join(sorted(rule.versions))
             server = f"Kubernetes 1.{kinds.release}" if is_closed else "its CustomResourceDefinition"

@@ -117,6 +117,13 @@ class Structure:
 Shape = Scalar | Anything | ListOf | MapOf | Structure
 
 
+def part_of(shape: Shape | None, step: str) -> Shape | None:
+    """Return the shape of a field, an item or an entry; None if there is none, or it is not known."""
+    if isinstance(shape, Structure):
+        return shape.field(step)
+    return shape.item if isinstance(shape, ListOf | MapOf) else None
+
+
 def _shape(field: Field, replaced: Replaced) -> Shape:
     if isinstance(field, Nested):
         return Structure(field.type, replaced)
