@@ -19,6 +19,7 @@ from webhook.documents.document import Document, Piece
 from webhook.documents.source import MAX_BYTES, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Skips, parse
 from webhook.grouping import by_key
+from webhook.problem import Steps
 from webhook.records import NamedTuple, Record, fresh
 
 if TYPE_CHECKING:
@@ -201,22 +202,25 @@ def read_if_there(file: str) -> Iterator[Piece]:
     yield from parse(data, file)
 
 
+def documents_in(file: str) -> Iterator[Document]:
+    """Read what can be read of a file that another one names, as :func:`read_if_there` does."""
+    return (each for each in read_if_there(file) if isinstance(each, Document))
+
+
+def listed(kustomization: Any, fields: Iterable[str]) -> Iterator[tuple[Steps, Any]]:
+    """Yield what a kustomization, or another map, lists in some of its fields, and the place of each."""
+    for field in fields if isinstance(kustomization, dict) else ():
+        value = kustomization.get(field)
+        yield from (((field, index), each) for index, each in enumerate(value if isinstance(value, list) else ()))
+
+
 def _patches(file: str) -> Iterator[str]:
     """Return the real paths of the patches that a kustomization names."""
     base = os.path.realpath(file.rpartition("/")[0])
-    for document in read_if_there(file):
-        if isinstance(document, Document) and isinstance(document.data, dict):
-            for path in _named(document.data):
-                yield os.path.normpath(f"{base}/{path}")
-
-
-def _named(kustomization: dict[str, Any]) -> Iterator[str]:
-    for field in PATCH_FIELDS:
-        listed = kustomization.get(field)
-        for patch in listed if isinstance(listed, list) else ():
-            path = patch.get("path") if isinstance(patch, dict) else patch
-            if isinstance(path, str) and "\n" not in path:  # a patch may be written in its place
-                yield path
+    for _, patch in (each for document in documents_in(file) for each in listed(document.data, PATCH_FIELDS)):
+        path = patch.get("path") if isinstance(patch, dict) else patch
+        if isinstance(path, str) and "\n" not in path:  # a patch may be written in its place
+            yield os.path.normpath(f"{base}/{path}")
 
 
 EMPTY_ALLOWED: Final = "--allow-empty accepts that"
