@@ -12,7 +12,7 @@ from webhook.grouping import by_key
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, requests_of
-from webhook.inventory.resources import ExtendedResources, amounts, requests
+from webhook.inventory.resources import ExtendedResources, requests
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.problem import ERROR, NOTE, Steps, value_at
 from webhook.references.lookup import every_rule
@@ -31,14 +31,12 @@ def _uses(cluster: Stored) -> Mapping[str, list[JSONObject]]:
         for names in by_key((one.whole, one.class_name) for one in requests_of(each)).values():
             if len({*names}) == 1:
                 found[names[0]].append(each)
-    # Classes also provide the extended resources of pods that no node has without DRA, by device plugins.
-    resources = (amounts(mapping(each, "status", "allocatable")) for each in cluster.all("Node"))
-    offered = {name for each in resources for name, amount in each.items() if amount}
-    classes = cluster.all("DeviceClass")
-    extended = ExtendedResources(classes, is_on=cluster.settings.has_extended_resources).classes
+    # Classes also provide the extended resources of pods that no node has without DRA.
+    classes, is_on = cluster.all("DeviceClass"), cluster.settings.has_extended_resources
+    extended = ExtendedResources(classes, is_on=is_on).classes
     for each, spec in cluster.makers:
         for name in requests({"spec": spec}):
-            if name in extended and name not in offered:
+            if name in extended and name not in cluster.offered:
                 found[extended[name]].append(each)
     return found
 
