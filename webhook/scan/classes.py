@@ -120,19 +120,20 @@ def quota_blocks(cluster: Stored) -> Iterator[Found]:
 
     Other than a quota that is used up, it blocks the pods for good: they stay pending, whatever others release.
     """
-    said: set[tuple[str, str]] = set()
-    for workload, spec in cluster.makers:
-        for entry in items(spec, "resourceClaims"):
-            name, namespace = text(entry, "resourceClaimTemplateName"), namespace_of(workload)
-            template = cluster.inventory.find("ResourceClaimTemplate", name, namespace)
-            if template is None or (namespace, name) in said:
-                continue
-            said.add((namespace, name))
-            for quota, why in cluster.context.quotas.refusals(template, is_alone=True):
-                message = f"no claim of ResourceClaimTemplate {name} can be created: {why}"
-                shown = command(cluster, "describe", quota)
-                hint = f"raise the quota, or request fewer devices; {shown} shows what is used"
-                yield Found(quota, message, hint, ("spec", "hard"))
+    field = "resourceClaimTemplateName"
+    needed = (
+        (namespace_of(each), text(entry, field))
+        for each, spec in cluster.makers
+        for entry in items(spec, "resourceClaims")
+    )
+    for namespace, name in dict.fromkeys(needed):
+        template = cluster.inventory.find("ResourceClaimTemplate", name, namespace)
+        for quota, why in cluster.context.quotas.refusals(template, is_alone=True) if template else ():
+            message = f"no claim of ResourceClaimTemplate {name} can be created: {why}"
+            hint = (
+                f"raise the quota, or request fewer devices; {command(cluster, 'describe', quota)} shows what is used"
+            )
+            yield Found(quota, message, hint, ("spec", "hard"))
 
 
 _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "ReplicaSet", "Pod")
@@ -189,17 +190,14 @@ def pod_bypassed_scheduler(cluster: Stored) -> Iterator[Found]:
     kubelet waits for the devices for ever. Use a node selector instead (``draguard mutate`` writes it). Another
     scheduler (spec.schedulerName) may bind pods without allocating their devices, too.
     """
-    said: set[str] = set()
+    waiting: dict[str, tuple[JSONObject, JSONObject, list[str]]] = {}
     for pod in cluster.all("Pod"):
-        if not (left := _awaited(pod, cluster)):
-            continue
-        owner = [pod, *cluster.owners(pod)][-1]
-        top = owner if text(template_of(owner), "nodeName") else pod
-        if text(top, "metadata", "uid") in said:
-            continue
-        said.add(text(top, "metadata", "uid"))
-        node = text(pod, "spec", "nodeName")
-        who = "it names" if top is pod else "its pods name"
+        if left := _awaited(pod, cluster):
+            owner = [pod, *cluster.owners(pod)][-1]
+            top = owner if text(template_of(owner), "nodeName") else pod
+            waiting.setdefault(text(top, "metadata", "uid"), (top, pod, left))
+    for top, pod, left in waiting.values():
+        node, who = text(pod, "spec", "nodeName"), "it names" if top is pod else "its pods name"
         how = f"{who} node {node} in spec.nodeName, and so bypassed the scheduler"
         hint = "replace spec.nodeName by a nodeSelector (draguard mutate does it)"
         if top is pod and (scheduler := other_scheduler(pod)):
