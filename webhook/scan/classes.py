@@ -120,19 +120,14 @@ def quota_blocks(cluster: Stored) -> Iterator[Found]:
 
     Other than a quota that is used up, it blocks the pods for good: they stay pending, whatever others release.
     """
-    field = "resourceClaimTemplateName"
-    needed = (
-        (namespace_of(each), text(entry, field))
-        for each, spec in cluster.makers
-        for entry in items(spec, "resourceClaims")
-    )
+    entries = ((each, entry) for each, spec in cluster.makers for entry in items(spec, "resourceClaims"))
+    needed = ((namespace_of(each), text(entry, "resourceClaimTemplateName")) for each, entry in entries)
     for namespace, name in dict.fromkeys(needed):
         template = cluster.inventory.find("ResourceClaimTemplate", name, namespace)
         for quota, why in cluster.context.quotas.refusals(template, is_alone=True) if template else ():
             message = f"no claim of ResourceClaimTemplate {name} can be created: {why}"
-            hint = (
-                f"raise the quota, or request fewer devices; {command(cluster, 'describe', quota)} shows what is used"
-            )
+            shown = command(cluster, "describe", quota)
+            hint = f"raise the quota, or request fewer devices; {shown} shows what is used"
             yield Found(quota, message, hint, ("spec", "hard"))
 
 
