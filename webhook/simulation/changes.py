@@ -25,7 +25,7 @@ from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
 from webhook.deviceselectors.fleet import published
-from webhook.deviceselectors.parts import Parts, Read, drivers, guarded, label, ordering, parts_of, read_of, reads
+from webhook.deviceselectors.parts import Parts, Read, comparison, drivers, guarded, label, parts_of, read_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.formats.quantities import Quantity, readable_quantity
 from webhook.grouping import by_key
@@ -393,7 +393,7 @@ def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Other]:
         values: The values that devices have of it: whole numbers, quantities or versions.
     """
     for part in parts.all:
-        found = ordering(part)
+        found = comparison(part)
         if found is None or label(found.subject) != name or found.operator not in _AT_LEAST | _AT_MOST:
             continue
         call = found.wanted if isinstance(found.wanted, Call) else None

@@ -68,7 +68,8 @@ def absent(scene: Scene, driver: str) -> Cause:
         what = f"the ResourceSlices of driver {driver} have no devices"
     if (found := plugin_of(scene, driver)) is None:
         said = f"{what}: the driver is not installed ({unknown(scene)})"
-        return Cause(said, [Ref("Driver", driver)], (f"install driver {driver}",))
+        help_ = f"install driver {driver}, or the part of its chart for these devices"
+        return Cause(said, [Ref("Driver", driver)], (help_,))
     workload, nodes = found.workload, scene.inventory.all("Node")
     about = workload, Ref("Driver", driver)
     for each in sorted(nodes, key=lambda node: not _matches(workload, node))[:_LOOKED_AT_MAX]:

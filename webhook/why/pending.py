@@ -9,6 +9,7 @@ from typing import Final
 from webhook.allocation.demand import LIMIT
 from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
+from webhook.api.gates import enabled
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.explain.components import cures
@@ -730,8 +731,13 @@ class _Pending:
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
+        settings = self.scene.settings
+        inferred = sorted({gate for gate, is_on in settings.stated if is_on} - enabled(settings.release))
         if _NO_DEVICES not in words:
             unseen += cures(_words(words), of_scheduler=True)
+        elif inferred:
+            flags = ",".join(f"{each}=true" for each in inferred)
+            unseen.append(f"set --feature-gates {flags} of kube-scheduler, too, if only kube-apiserver has it")
         what, about = self._of_other_pods(words)
         return Cause(
             f"{what or 'the scheduler finds no node'}: {_words(words)}; by devices and "
