@@ -186,7 +186,7 @@ def pod_bypassed_scheduler(cluster: Stored) -> Iterator[Found]:
     kubelet waits for the devices for ever. Use a node selector instead (``draguard mutate`` writes it). Another
     scheduler (spec.schedulerName) may bind pods without allocating their devices, too.
     """
-    waiting: dict[str, tuple[JSONObject, JSONObject, Mapping[str, list[str]]]] = {}
+    waiting: dict[str, tuple[JSONObject, JSONObject, Mapping[str, Sequence[str]]]] = {}
     for pod in cluster.all("Pod"):
         if left := _awaited(pod, cluster):
             owner = [pod, *cluster.owners(pod)][-1]
