@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
+from webhook.escapes import go_integer
 from webhook.formats.timestamps import go_timestamp, shown_timestamp
 from webhook.problem import (
     AS_JSON_SINCE,
@@ -170,14 +171,10 @@ def resource_version_of_new(meta: View) -> Iterator[Problem]:
 
 
 def _is_revision(version: str) -> bool:
-    digits = version.lstrip("0")
-    return (
-        bool(digits) and digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS and int(digits) < _REVISIONS
-    )
-
-
-_REVISIONS = 2**64
-_DIGITS = len(str(_REVISIONS))
+    try:
+        return go_integer(version, 0, 2**64 - 1) > 0
+    except ValueError:
+        return False
 
 
 @check(Metadata, on=[CREATE], given=["generation"])
