@@ -590,9 +590,9 @@ class _Pending:
 
     def _unprovided(self, needs: Needs) -> Iterator[Cause]:
         """Say which extended resources neither a node nor a class provides."""
-        extended, nodes = self.scene.cluster.extended, self.scene.cluster.nodes
-        for name in needs.demand.requests:
-            if not is_extended(name) or extended.provides(name) or any(each.allocatable.get(name) for each in nodes):
+        extended = self.scene.cluster.extended
+        for name in filter(is_extended, needs.demand.requests):
+            if extended.provides(name) or name in self.scene.offered:
                 continue
             # The vendor, such as nvidia of nvidia.com/gpu.
             vendor = as_in_pods(name).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or name
