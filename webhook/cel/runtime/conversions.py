@@ -29,7 +29,6 @@ from webhook.cel.types.values import (
     within,
 )
 from webhook.escapes import GO_BOOLEANS, GO_ESCAPES, go_integer
-from webhook.formats.quantities import wrapped
 from webhook.formats.timestamps import CYCLE_DAYS, CYCLE_YEARS, parse_with_zone
 from webhook.patterns import Pattern
 
@@ -134,7 +133,8 @@ def _offset(zone: str) -> int:
             raise EvaluationError(f'strconv.Atoi: parsing "{part.translate(GO_ESCAPES)}": {error}') from None
     hours, minutes = numbers
     total = hours * 60 + (-minutes if zone.startswith("-") else minutes)
-    return int(wrapped(total * 60 * NANOS) / NANOS)  # as Go's durations overflow
+    nanos = (total * 60 * NANOS - INT_MIN) % 2**64 + INT_MIN  # as Go's durations overflow
+    return int(nanos / NANOS)
 
 
 def _local(timestamp: Timestamp, zone: str) -> tuple[dt.datetime, int]:
