@@ -282,11 +282,6 @@ class Struct:
     fields: ClassVar[dict[str, Field]] = {}
     rules: ClassVar[list[Declared]] = []
 
-    @classmethod
-    def but(cls, **changed: Any) -> type[Self]:
-        """Return a type that differs in some fields or facts; Go's name is the same."""
-        return type(cls.__name__, (cls,), {"__doc__": cls.__doc__, "__module__": cls.__module__, **changed})
-
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
         """Set defaults of the API server that depend on several fields; change no given value."""

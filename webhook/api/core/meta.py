@@ -107,8 +107,16 @@ class Metadata(ObjectMeta):
     """Whether finalizers need no domain: the rule is one of core (``pkg/apis/core/validation``)."""
 
 
-CountedMetadata = Metadata.but(counted_since=OLDEST)
-"""The metadata of an object whose generation the API server counts."""
+class CountedMetadata(Metadata):
+    """The metadata of an object whose generation the API server counts."""
+
+    counted_since = OLDEST
+
+
+class PlainMetadata(CountedMetadata):
+    """The metadata of an object of a group that does not use the rules of core."""
+
+    plain_finalizers = True
 
 
 class TemplateMetadata(ObjectMeta):
@@ -380,7 +388,7 @@ class CountedObject(Object):
 class PlainObject(Object):
     """The base of kinds whose finalizers need no domain, and whose generation the API server counts."""
 
-    metadata = Nested(CountedMetadata.but(plain_finalizers=True), "The object's name, labels and annotations.")
+    metadata = Nested(PlainMetadata, "The object's name, labels and annotations.")
 
 
 @check(Object, on=[UPDATE], given=["metadata"])

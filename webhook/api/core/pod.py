@@ -243,8 +243,16 @@ MIRROR_POD = "kubernetes.io/config.mirror"
 """The annotation of mirror pods, which represent a kubelet's static pods."""
 
 
-OwnPodSpec = PodSpec.but()
-"""The specification of a pod that is not a template."""
+class PodMetadata(Metadata):
+    """The metadata of a pod."""
+
+    counted_since = 33
+
+
+class OwnPodSpec(PodSpec):
+    """The specification of a pod that is not a template."""
+
+    go_name = "PodSpec"
 
 
 @check(OwnPodSpec, on=[CREATE], given=["ephemeralContainers"])
@@ -289,7 +297,7 @@ class Pod(Object):
     checks_prefix: ClassVar = {OLDEST: True}
     kept_by_status: ClassVar = {OLDEST: frozenset({"ownerReferences", "deletionTimestamp"})}
 
-    metadata = Nested(Metadata.but(counted_since=33), "The pod's name, labels and annotations.")
+    metadata = Nested(PodMetadata, "The pod's name, labels and annotations.")
     spec = Nested(OwnPodSpec, "The desired behavior of the pod.", subresource=MAIN)
     status = Nested(PodStatus, "The observed status of the pod.", subresource=STATUS)
 

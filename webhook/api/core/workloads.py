@@ -130,9 +130,21 @@ class Deployment(Workload):
     spec = Nested(DeploymentSpec, "A template of pods, their number, and how to replace them.", subresource=MAIN)
 
 
-# The host name of a pod is its name in the set.
-_StatefulPodSpec = PodSpec.but(hostname=PodSpec.hostname.but(formats=()), subdomain=PodSpec.subdomain.but(formats=()))
-_StatefulPodTemplateSpec = PodTemplateSpec.but(spec=Nested(_StatefulPodSpec, "The specification of the pods."))
+class StatefulPodSpec(PodSpec):
+    """The containers of a pod, and their requirements; its host name is that of the pod in the set."""
+
+    go_name = "PodSpec"
+
+    hostname = PodSpec.hostname.but(formats=())
+    subdomain = PodSpec.subdomain.but(formats=())
+
+
+class StatefulPodTemplateSpec(PodTemplateSpec):
+    """The metadata and the spec of the pods."""
+
+    go_name = "PodTemplateSpec"
+
+    spec = Nested(StatefulPodSpec, "The specification of the pods.")
 
 
 class StatefulSetSpec(Controlled):
@@ -142,7 +154,7 @@ class StatefulSetSpec(Controlled):
 
     opaque: ClassVar = Others("apps/v1.StatefulSetSpec")
 
-    template = Nested(_StatefulPodTemplateSpec, "The template of the pods.")
+    template = Nested(StatefulPodTemplateSpec, "The template of the pods.")
 
 
 class StatefulSet(Workload):

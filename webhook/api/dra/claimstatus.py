@@ -81,12 +81,14 @@ class DeviceRequestAllocationResult(Struct):
     skipNodeOperations = skip_node_operations()
 
 
-LimitedAllocationResult = DeviceRequestAllocationResult.but(
-    tolerations=DeviceRequestAllocationResult.tolerations.but(
+class LimitedAllocationResult(DeviceRequestAllocationResult):
+    """A device that was allocated for a request, as v1beta1 has it, whose tags of 1.35 limit the tolerations."""
+
+    go_name = "DeviceRequestAllocationResult"
+
+    tolerations = DeviceRequestAllocationResult.tolerations.but(
         declared={35: {"max_items": TOLERATIONS_MAX_ITEMS}, 37: {}}
     )
-)
-"""A device that was allocated for a request, as v1beta1 has it, whose tags of 1.35 limit the tolerations."""
 
 
 check(DeviceRequestAllocationResult, since=34, given=CONDITION_LISTS)(conditions_for_binding)

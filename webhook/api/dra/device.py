@@ -605,5 +605,9 @@ def basic_device(device: View) -> Iterator[Problem]:
         yield required(device / "basic")
 
 
-QuantityDevice = BasicDevice.but(capacity=BasicDevice.capacity.but(item=Quantity()))
-"""The properties of a device in v1alpha3, where a capacity is only a quantity."""
+class QuantityDevice(BasicDevice):
+    """The properties of a device in v1alpha3, where a capacity is only a quantity."""
+
+    go_name = "BasicDevice"
+
+    capacity = BasicDevice.capacity.but(item=Quantity())

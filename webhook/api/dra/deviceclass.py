@@ -53,6 +53,12 @@ class DeviceClassSpec(Struct):
     )
 
 
+class DeviceClassMetadata(CountedMetadata):
+    """The metadata of a class, whose name Kubernetes 1.35 checks by a declarative rule."""
+
+    tagged_name_since = 35
+
+
 class DeviceClass(CountedObject, ClusterObject):
     """A kind of devices, as an administrator offers them."""
 
@@ -66,6 +72,6 @@ class DeviceClass(CountedObject, ClusterObject):
         "structuredParameters": "remove the field: the scheduler allocates all devices",
     }
 
-    metadata = Nested(CountedMetadata.but(tagged_name_since=35), "The class's name, labels and annotations.")
+    metadata = Nested(DeviceClassMetadata, "The class's name, labels and annotations.")
 
     spec = Nested(DeviceClassSpec, "Which devices belong to the class, and how they are configured.")

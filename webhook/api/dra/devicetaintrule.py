@@ -8,8 +8,8 @@ from webhook import formats
 from webhook.api.core.meta import ClusterObject, CountedObject, conditions
 from webhook.api.dra.names import dns_label, driver_name, pool_name
 from webhook.api.dra.selectors import selectors
-from webhook.api.dra.taints import DeviceTaint
-from webhook.schema.declarations import CHANGED, STORED, Struct
+from webhook.api.dra.taints import DeviceTaintOfRule
+from webhook.schema.declarations import STORED, Struct
 from webhook.schema.fields import Nested, Text
 from webhook.schema.target import MAIN, STATUS
 
@@ -41,10 +41,7 @@ class DeviceTaintRuleSpec(Struct):
         "The devices that get the taint: all if empty. If missing, none, but all in the scheduler before 1.38.",
         pointer=True,
     )
-    taint = Nested(
-        DeviceTaint.but(effect=DeviceTaint.effect.but(rechecked={35: CHANGED})),
-        "The taint that a DeviceTaintRule puts on devices.",
-    )
+    taint = Nested(DeviceTaintOfRule, "The taint that a DeviceTaintRule puts on devices.")
 
 
 class DeviceTaintRuleStatus(Struct):
@@ -62,5 +59,8 @@ class DeviceTaintRule(CountedObject, ClusterObject):
     status = Nested(DeviceTaintRuleStatus, "The progress of the eviction of pods.", since=35, subresource=STATUS)
 
 
-# In v1, an update states the resourceVersion that it is based on.
-ConditionalDeviceTaintRule = DeviceTaintRule.but(unconditional_update=False)
+class ConditionalDeviceTaintRule(DeviceTaintRule):
+    """Puts a taint on devices."""
+
+    go_name = "DeviceTaintRule"
+    unconditional_update = False  # in v1, an update states the resourceVersion that it is based on

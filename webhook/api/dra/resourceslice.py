@@ -93,11 +93,15 @@ class ResourceSlice(CountedObject, ClusterObject):
     spec = Nested(ResourceSliceSpec, "Devices, and the nodes that can use them.")
 
 
-PlainResourceSliceSpec = ResourceSliceSpec.but(
-    nodeName=ResourceSliceSpec.nodeName.but(pointer=False, empty="", converted={OLDEST: False, _FOUR_WAYS_SINCE: True}),
-    allNodes=ResourceSliceSpec.allNodes.but(pointer=False, empty=""),
-)
-"""Devices and nodes, in versions in which an empty node name is the same as none."""
+class PlainResourceSliceSpec(ResourceSliceSpec):
+    """Devices and nodes, in versions in which an empty node name is the same as none."""
+
+    go_name = "ResourceSliceSpec"
+
+    nodeName = ResourceSliceSpec.nodeName.but(
+        pointer=False, empty="", converted={OLDEST: False, _FOUR_WAYS_SINCE: True}
+    )
+    allNodes = ResourceSliceSpec.allNodes.but(pointer=False, empty="")
 
 
 # Node selection

@@ -9,7 +9,7 @@ from webhook import formats
 from webhook.api.core.values import Time
 from webhook.api.dra.names import TAGGED
 from webhook.problem import Path, Problem, invalid, malformed, not_supported
-from webhook.schema.declarations import Struct, check
+from webhook.schema.declarations import CHANGED, Struct, check
 from webhook.schema.fields import Array, Int, Nested, Text, View
 from webhook.schema.target import Target
 
@@ -41,6 +41,14 @@ class DeviceTaint(Struct):
         written=True,
     )
     timeAdded = Time("When the taint was added; the API server sets it if it is missing.", pointer=True)
+
+
+class DeviceTaintOfRule(DeviceTaint):
+    """The taint that a DeviceTaintRule puts on devices."""
+
+    go_name = "DeviceTaint"
+
+    effect = DeviceTaint.effect.but(rechecked={35: CHANGED})
 
 
 _ALLOCATED_SINCE = 37
