@@ -10,8 +10,8 @@ from tests.conformance.recorded import FILES, NAMESPACE_LABELS, Agreement, cases
 from webhook import Problem, validate
 from webhook.api.versions import VERSIONS, find, target
 from webhook.release import Release
-from webhook.schema import CREATE, compile_struct
-from webhook.schema.fields import is_declarative
+from webhook.schema.fields import compile_struct, is_declarative
+from webhook.schema.target import CREATE
 
 pytestmark = pytest.mark.no_cover
 

@@ -17,7 +17,8 @@ from webhook.api.templates import makes_pods
 from webhook.api.versions import VERSIONS
 from webhook.policy.manifest import policies as manifests
 from webhook.policy.manifest.kinds import built_in, guess_resource
-from webhook.schema import Array, Field, Map, Nested, Struct
+from webhook.schema.declarations import Field, Struct
+from webhook.schema.fields import Array, Map, Nested
 
 pytestmark = pytest.mark.no_cover
 

@@ -20,7 +20,7 @@ from webhook.later import cached_property
 from webhook.problem import Path, too_long, too_many
 from webhook.records import NamedTuple, Told
 from webhook.release import Release, releases
-from webhook.schema import CREATE, OLDEST
+from webhook.schema.target import CREATE, OLDEST
 
 
 def test_mypy_refuses_a_plain_number_as_a_release() -> None:

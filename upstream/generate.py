@@ -23,7 +23,7 @@ from webhook.api.core.placement import Affinity
 from webhook.api.core.pod import ContainerStatus, PodStatus
 from webhook.api.versions import NEWEST
 from webhook.policy.manifest.kinds import built_in
-from webhook.schema import OLDEST
+from webhook.schema.target import OLDEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Go's escapes in string literals (strconv.Quote), white space and booleans; and escapes of unprintable characters."""
+"""Go's strconv: string literals, booleans, integers; its white space; and escapes of unprintable characters."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ GO_BOOLEANS: Final = {
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
 """The texts that ``strconv.ParseBool`` accepts."""
+_MOST_DIGITS: Final = 20
+"""The most digits of 64 bits."""
 _TWO_DIGITS: Final = 0x80
 _FOUR_DIGITS: Final = 0x10000
 
@@ -37,6 +39,22 @@ class _Escapes(dict[int, str]):
         if code < _TWO_DIGITS:
             return f"\\x{code:02x}"
         return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
+
+
+def go_integer(text: str, least: int = -(2**63), most: int = 2**63 - 1) -> int:
+    """Read an integer as ``strconv.ParseInt`` does, or ``ParseUint`` where the least is 0.
+
+    Raises:
+        ValueError: The text is none; the error has Go's reason.
+    """
+    sign = text[:1] if least and text[:1] in {"+", "-"} else ""
+    digits = text[len(sign) :]
+    if not (digits.isascii() and digits.isdigit()):
+        raise ValueError("invalid syntax")
+    number = int(f"{sign}0{digits.lstrip('0')[: _MOST_DIGITS + 1]}")
+    if not least <= number <= most:
+        raise ValueError("value out of range")
+    return number
 
 
 def printable(text: str) -> str:

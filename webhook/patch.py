@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any, Final, NoReturn
 
 from webhook.budget import work
+from webhook.escapes import go_integer
 from webhook.objects import JSONObject
 
 OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
 _MISSING: Final = "missing value"
 _NO_FROM: Final = f"operation, missing from field: {_MISSING}"
 _INVALID_INDEX: Final = "invalid index referenced"
-_INDEX: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_MAX_DIGITS: Final = 18
-"""Longer numbers are beyond the end of every list, and most of them beyond 64 bits."""
 MAX_SIZE: Final = 3 * 1024 * 1024
 """The most characters that copies may add: the maximum of a request."""
 
@@ -177,11 +174,10 @@ def steps_of(pointer: str) -> list[str]:
 
 def _atoi(key: str) -> int:
     """Read a number as Go's strconv.Atoi does."""
-    if not _INDEX.fullmatch(key):
-        _fail(f'strconv.Atoi: parsing "{key}"', "invalid syntax")
-    if len(key.lstrip("+-").lstrip("0")) > _MAX_DIGITS:
-        _fail(f'strconv.Atoi: parsing "{key}"', "value out of range")
-    return int(key)
+    try:
+        return go_integer(key)
+    except ValueError as error:
+        _fail(f'strconv.Atoi: parsing "{key}"', str(error))
 
 
 def _place(index: int, length: int) -> int:

@@ -20,7 +20,7 @@ _LONGEST: Final = 253
 _LETTERS_A_SLIP: Final = 3
 _MOST_SLIPS: Final = 3
 _SHORT: Final = 4
-"""The most letters of a word whose first letter must match: ``cpu`` is not ``gpu``."""
+"""The most letters of a word whose first letter must match: ``cpu`` is not ``gpu``, but ``pgu`` is."""
 LONG: Final = 5
 """The fewest letters of a word that rarely becomes another known word when mistyped."""
 _SHORTENED: Final = 4
@@ -171,8 +171,9 @@ def _slips(written: list[str], meant: list[str], most: int) -> int:
 
 
 def _bound(written: str, meant: str) -> int:
-    """Return how many slips are allowed between two words: none in numbers or at the start of a short word."""
-    if written.isdigit() or meant.isdigit() or (written[0] != meant[0] and len(written) <= _SHORT):
+    """Return how many slips are allowed between two words: none in numbers; at the start of a short word, one swap."""
+    is_other = written[0] != meant[0] and len(written) <= _SHORT and sorted(written) != sorted(meant)
+    if is_other or written.isdigit() or meant.isdigit():
         return 0
     return min((len(written) + 1) // _LETTERS_A_SLIP, _MOST_SLIPS)
 

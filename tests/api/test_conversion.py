@@ -18,22 +18,10 @@ from webhook.api.conversion import ConversionError, convert, to_v1, with_default
 from webhook.api.gates import every
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, target
 from webhook.release import Release
-from webhook.schema import (
-    CREATE,
-    OLDEST,
-    Array,
-    Bool,
-    Field,
-    Int,
-    Map,
-    Nested,
-    Parsed,
-    Struct,
-    Target,
-    Text,
-    compile_struct,
-)
+from webhook.schema.declarations import Field, Struct
 from webhook.schema.decoding import apart
+from webhook.schema.fields import Array, Bool, Int, Map, Nested, Parsed, Text, compile_struct
+from webhook.schema.target import CREATE, OLDEST, Target
 
 SLICE = resource_slice({"name": "a", "capacity": {"memory": {"value": "1Gi"}}}, pool=..., nodeName=...)
 

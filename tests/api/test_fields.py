@@ -11,8 +11,10 @@ from pathlib import Path
 from tests.rows import each_row
 from webhook.api.versions import DEFAULT, VERSIONS, find, schema_of, target
 from webhook.release import Release
-from webhook.schema import CREATE, Array, CompiledStruct, Field, Map, compile_struct
+from webhook.schema.declarations import Field
 from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Shape, Structure
+from webhook.schema.fields import Array, CompiledStruct, Map, compile_struct
+from webhook.schema.target import CREATE
 
 LISTED_WHOLE = {"ObjectMeta", "NodeSelector", "Condition"}
 """Types of other packages, whose fields are not in the list."""

@@ -11,7 +11,7 @@ from webhook.cel.kubernetes.devices import (
     max_cost,
 )
 from webhook.release import Release
-from webhook.schema import Target
+from webhook.schema.target import Target
 
 ALL = frozenset({CONSUMABLE_CAPACITY, LIST_ATTRIBUTES})
 NONE: frozenset[str] = frozenset()

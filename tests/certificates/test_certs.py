@@ -237,18 +237,14 @@ class TestIssue:
             ({"ends": timedelta(days=30, hours=1)}, "before the serving certificate would: give --days 30 or fewer"),
             ({"is_authority": False}, "ca.crt is not the certificate of an authority"),
             ({"identified": False}, "SubjectKeyIdentifier"),
-            ({"key": ed25519.Ed25519PrivateKey.generate()}, "ca.key holds neither an ECDSA nor an RSA key"),
+            ({"key": ed25519.Ed25519PrivateKey.generate()}, "ca.key holds no ECDSA or RSA key that can be read"),
         ):
             write_authority(directory, **options)
             assert said in refusal()
         locked = serialization.BestAvailableEncryption(b"secret")
         for name, content, said in (
             ("ca.key", ephemeral(["localhost"]).key, "ca.key is not the key of "),
-            (
-                "ca.key",
-                key_pem(ec.generate_private_key(ec.SECP256R1()), locked),
-                "ca.key holds no private key that can",
-            ),
+            ("ca.key", key_pem(ec.generate_private_key(ec.SECP256R1()), locked), "ca.key holds no ECDSA or RSA key"),
             ("ca.crt", b"\0", "ca.crt holds no usable certificate authority"),
             ("ca.crt", None, "ca.key is there without ca.crt"),
             ("ca.key", None, "ca.crt is there without ca.key"),

@@ -456,6 +456,8 @@ def test_devices_that_requests_may_share(fields: Any, tmp_path: Path, *, is_told
     ('.model == "B"', ""),
     ('.model == "a"', 'did you mean "A"?'),
     ('.model in ["B", "C"]', ""),
+    ('.model in ["B", "a"]', 'did you mean "A"?'),
+    ('.model.startsWith("B")', ""),
     ('.index == 0 && !(device.attributes["g.example.com"].model in ["A"])', ""),
     (".model in [1, 2]", "model is a string: put what it is compared with in quotes"),
 )
@@ -465,6 +467,21 @@ def test_a_value_of_another_type_is_never_equal(condition: str, hint: str) -> No
     devices = resource_slice("{name: d, attributes: {model: {string: A}, index: {int: 0}}}")
     found = found_in(device_class() + devices + claim)
     assert [(each["rule"], each["hint"]) for each in found] == [("selects-nothing", hint)]
+
+
+@each_row(
+    ("condition", "hints"),
+    ('memory == quantity("80")', ['did you mean quantity("80Gi")?']),
+    ('quantity("400m").isLessThan(device.capacity["g.example.com"].memory)', ['did you mean quantity("400Mi")?']),
+    ('memory.isGreaterThan(quantity("8k"))', []),
+    ('cores.isGreaterThan(quantity("8"))', []),
+)
+def test_a_unit_is_missing_where_all_devices_have_far_more(condition: str, hints: list[str]) -> None:
+    expression = condition if condition.startswith("quantity") else f'device.capacity["g.example.com"].{condition}'
+    found = found_in(
+        device_class(expression) + resource_slice("{name: d, capacity: {memory: {value: 80Gi}, cores: {value: 64}}}")
+    )
+    assert [each["hint"] for each in found if each["rule"] == "quantity-without-unit"] == hints
 
 
 @each_row_beside("condition", "message", "hint")

@@ -104,7 +104,8 @@ def template(name: str = "gpu", *requests: Object) -> Object:
 def pod(name: str = "train", claims: Any = ("gpu",), phase: str = "Running", on: str = "n1", **more: Any) -> Object:
     """Make a pod with claims by name, or as entries of its specification."""
     entries = [{"name": each, "resourceClaimName": each} if isinstance(each, str) else each for each in claims]
-    containers = [{"name": "main", "image": "app:1", **more.pop("container", {})}]
+    uses = {"claims": [{"name": each["name"]} for each in entries]}
+    containers = [{"name": "main", "image": "app:1", "resources": uses, **more.pop("container", {})}]
     spec: Object = {"containers": containers, "resourceClaims": entries}
     spec |= {"nodeName": on} if on else {}
     return made("Pod", name, "default", metadata=more.pop("metadata", {}), spec=spec, status={"phase": phase, **more})
@@ -128,7 +129,8 @@ def plugin(on: str = "n1", name: str = "driver", phase: str = "Running", **statu
 
 def deployment(entry: Object, replicas: int = 1, **spec: Any) -> Object:
     """Make a Deployment whose pods have a claim."""
-    spec = {"containers": [{"name": "main", "image": "app:1"}], "resourceClaims": [entry], **spec}
+    uses = {"claims": [{"name": entry["name"]}]}
+    spec = {"containers": [{"name": "main", "image": "app:1", "resources": uses}], "resourceClaims": [entry], **spec}
     return made("Deployment", "web", "default", "apps/v1", spec={"replicas": replicas, "template": {"spec": spec}})
 
 

@@ -11,7 +11,8 @@ import pytest
 import webhook.api
 from tests.rows import each_row
 from webhook.later import cached_property
-from webhook.schema import Anything, Array, Field, Int, Map, Nested, Struct, Text
+from webhook.schema.declarations import Field, Struct
+from webhook.schema.fields import Anything, Array, Int, Map, Nested, Text
 
 CHECKED = dict.fromkeys(("_type", "doc", "formats", "item", "parse"), object)
 """What constructors set themselves: mypy checks their parameters."""

@@ -8,8 +8,9 @@ import pytest
 from tests.rows import each_row
 from webhook.problem import Problem, forbidden
 from webhook.release import Release
-from webhook.schema import (
-    CREATE,
+from webhook.schema.declarations import NOTHING, Struct, check
+from webhook.schema.decoding import Misfit, apart
+from webhook.schema.fields import (
     Anything,
     Array,
     Bool,
@@ -18,15 +19,11 @@ from webhook.schema import (
     Map,
     Nested,
     Parsed,
-    Struct,
-    Target,
     Text,
     View,
-    check,
     compile_struct,
 )
-from webhook.schema.declarations import NOTHING
-from webhook.schema.decoding import Misfit, apart
+from webhook.schema.target import CREATE, Target
 
 
 def lower_case(text: str, _release: int) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.objects import OBJECTS, mutated
 from webhook.api import gates
 from webhook.api.versions import find, target
-from webhook.schema import CREATE, UPDATE, UPDATE_STATUS, CompiledStruct, compile_struct
 from webhook.schema.decoding import apart
+from webhook.schema.fields import CompiledStruct, compile_struct
+from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS
 
 pytestmark = pytest.mark.slow
 

@@ -183,8 +183,8 @@ def test_the_daemon_set_of_a_driver_is_found(driver: str, workloads: list[str], 
     others = ["gpu.nvidia.com", "npu.acme.io"]
     classes = [device_class(each, selectors=[selector(expression.format(each))]) for each in [*others, driver]]
     scene = Scene(Inventory([*classes, *map(plugin, workloads)]), "1.36")
-    workload = drivers.daemon_set(scene, driver)
-    assert (workload["metadata"]["name"] if workload else "") == found
+    known = drivers.plugin_of(scene, driver)
+    assert (known.workload["metadata"]["name"] if known else "") == found
 
 
 def plugin(name: str) -> JSONObject:

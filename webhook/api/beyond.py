@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from webhook.formats.quantities import near_quantity
 from webhook.problem import ONCE_DECODED, Fix, Path, Problem, value_at
-from webhook.schema import CompiledStruct, examined
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, Misfit
+from webhook.schema.fields import CompiledStruct, examined
 from webhook.schema.suggest import misspelt, opaque_part, suggestion
 
 Judged = Callable[[dict[str, Any], Sequence[Misfit], Sequence[Problem]], Sequence[Problem]]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.api.core.meta import ObjectMeta
 from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, target, type_of
 from webhook.release import Release
-from webhook.schema import CREATE
+from webhook.schema.target import CREATE
 
 if TYPE_CHECKING:
     from webhook.objects import JSONObject

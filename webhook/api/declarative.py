@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from webhook.problem import DUPLICATE, Key, Problem, duplicate, value_at
-from webhook.schema import Array, CompiledStruct, Field, Map, Nested, Struct, Target
+from webhook.schema.declarations import Field, Struct
 from webhook.schema.derive.defaults import Defaults
-from webhook.schema.fields import as_declared, declaration, member
+from webhook.schema.fields import Array, CompiledStruct, Map, Nested, as_declared, declaration, member
+from webhook.schema.target import Target
 
 
 def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:

@@ -10,8 +10,8 @@ from enum import Enum
 from functools import cache, lru_cache
 
 from webhook.escapes import GO_BOOLEANS
-from webhook.release import Release
-from webhook.schema import OLDEST
+from webhook.release import Release, picked
+from webhook.schema.target import OLDEST
 from webhook.spelling import nearest
 
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
@@ -86,8 +86,7 @@ GATES: Mapping[str, Mapping[int, Stage | None]] = {
 
 def stage(gate: str, release: Release) -> Stage | None:
     """Return the stage of a gate in a release, None if the release does not have it."""
-    known = [since for since in GATES[gate] if since <= release]
-    return GATES[gate][max(known)] if known else None
+    return picked(GATES[gate], release)
 
 
 def on_since(gate: str) -> int | None:
@@ -128,8 +127,8 @@ The tags of Kubernetes 1.36 are alpha: the handwritten rules decide, and the API
 @lru_cache(maxsize=256)
 def declarative(release: Release, on: frozenset[str]) -> bool:
     """Tell whether declarative validation decides where handwritten rules say the same."""
-    gates = _DECIDING[max(since for since in _DECIDING if since <= release)]
-    return bool(gates) and on.issuperset(gates)
+    gates = picked(_DECIDING, release)
+    return on.issuperset(gates) if gates else False
 
 
 def parse(text: str) -> dict[str, bool]:

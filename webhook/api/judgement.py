@@ -19,18 +19,9 @@ from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, quoted, refused
 from webhook.release import Release, releases
-from webhook.schema import (
-    CREATE,
-    GATE_OFF,
-    STATUS,
-    UNKNOWN_FIELD,
-    UPDATE,
-    UPDATE_STATUS,
-    CompiledStruct,
-    compile_struct,
-    examined,
-)
-from webhook.schema.decoding import Misfit, apart, as_reported, refuses
+from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, Misfit, apart, as_reported, refuses
+from webhook.schema.fields import CompiledStruct, compile_struct, examined
+from webhook.schema.target import CREATE, STATUS, UPDATE, UPDATE_STATUS
 
 Gates = frozenset[tuple[str, bool]]
 
@@ -174,9 +165,17 @@ def judge_stored(obj: dict[str, Any], kubernetes: str | None, *, decodes_only: b
         kubernetes: The release that stored it; None for the newest that knows the object's fields.
         decodes_only: Whether to decode the rest only, too.
     """
-    struct, older = _plan_admitted(obj["apiVersion"], obj["kind"], CREATE, kubernetes, None)
-    struct = compile_struct(struct.type, struct.target.of_stored)
-    return _admitted(struct.decoding if decodes_only else struct, older, obj)
+    return _admitted(*_plan_stored(obj["apiVersion"], obj["kind"], kubernetes, decodes_only=decodes_only), obj)
+
+
+@lru_cache(maxsize=512)
+def _plan_stored(
+    api_version: str, kind: str, kubernetes: str | None, *, decodes_only: bool
+) -> tuple[CompiledStruct, Iterable[Release]]:
+    """Return the plan that judges stored objects of a kind, and older releases that may know other fields."""
+    struct, older = _plan_admitted(api_version, kind, CREATE, kubernetes, None)
+    struct = compile_struct(struct.type, struct.target.but(stored=True))
+    return struct.decoding if decodes_only else struct, older
 
 
 def _admitted(
@@ -351,15 +350,12 @@ def _as_decoded(
         unknown = next((misfit for misfit in misfits if misfit.rule == UNKNOWN_FIELD), None)
         if unknown is None:
             return found
-        older_target = target(
-            obj["apiVersion"], release, known.operation, known.gates, known.admin_namespace, enough=known.enough
-        )
-        candidate = compile_struct(struct.type, older_target.of_stored if known.stored else older_target)
+        candidate = compile_struct(struct.type, known.but(release=release, declarative=False))
         if has(candidate, unknown.path):
             found, misfits = candidate, apart(candidate.decoding.walk(obj))[0]
     if all(misfit.rule != UNKNOWN_FIELD for misfit in misfits):
         return found
-    return compile_struct(struct.type, known.lenient)
+    return compile_struct(struct.type, known.but(strict=False))
 
 
 def _without(obj: dict[str, Any], dropped: Iterable[Misfit]) -> dict[str, Any]:

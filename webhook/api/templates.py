@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from webhook.api.versions import GROUP, KINDS, SERVED
 from webhook.objects import JSONObject, at
-from webhook.schema import Nested, Struct
+from webhook.schema.declarations import Struct
+from webhook.schema.fields import Nested
 
 _MAKERS: Final = {of: served for of, served in SERVED.items() if served.makes_pods}
 _BY_KIND: Final = {(api_version.rpartition("/")[0], kind): served for (api_version, kind), served in _MAKERS.items()}

@@ -8,8 +8,8 @@ from typing import Any, Final
 from webhook.api.versions import DEFAULT, GROUP, KINDS, NEWEST, VERSIONS, Served, misnamed, moved, served
 from webhook.problem import BAD_REQUEST, ERROR, Fix, Path, Problem, refused
 from webhook.release import Release, span
-from webhook.schema import OLDEST
 from webhook.schema.decoding import WRONG_TYPE, kind_of
+from webhook.schema.target import OLDEST
 from webhook.spelling import nearest
 
 _NAMED: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})

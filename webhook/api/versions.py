@@ -17,8 +17,10 @@ from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.release import DEFAULT as DEFAULT  # noqa: PLC0414 - where other releases are, too
 from webhook.release import Release, span
-from webhook.schema import CREATE, OLDEST, Struct, Target, compile_struct
+from webhook.schema.declarations import Struct
 from webhook.schema.derive.shape import Structure
+from webhook.schema.fields import compile_struct
+from webhook.schema.target import CREATE, OLDEST, Target
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:

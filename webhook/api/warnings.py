@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from webhook.api.gates import GATES, on_since, stage
 from webhook.problem import WARNING, Path, Problem, value_at
 from webhook.release import Release
-from webhook.schema import CREATE, STATUS, UPDATE_STATUS, CompiledStruct, Target
 from webhook.schema.decoding import Misfit
+from webhook.schema.fields import CompiledStruct
+from webhook.schema.target import CREATE, STATUS, UPDATE_STATUS, Target
 
 if TYPE_CHECKING:
     from webhook.api.versions import Served

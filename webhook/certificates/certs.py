@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -36,6 +37,7 @@ _DNS_NAME = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 
+T = TypeVar("T", bound=x509.ExtensionType)
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
@@ -48,6 +50,29 @@ class Certified(NamedTuple):
 
     certificate: x509.Certificate
     key: PrivateKey
+
+
+def private_key(content: bytes) -> PrivateKey | None:
+    """Return an ECDSA or RSA key in PEM; None if it is neither, or cannot be read."""
+    try:
+        key = load_pem_private_key(content, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):  # TypeError: the key is encrypted
+        return None
+    return key if isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) else None
+
+
+def extension(certificate: x509.Certificate, kind: type[T]) -> T | None:
+    """Return an extension of a certificate; None if it has none, or one that cannot be read."""
+    try:
+        return certificate.extensions.get_extension_for_class(kind).value
+    except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension):
+        return None
+
+
+def is_authority(certificate: x509.Certificate) -> bool:
+    """Tell whether a certificate is one of an authority, by whose key identifier others can name it."""
+    constraints = extension(certificate, x509.BasicConstraints)
+    return bool(constraints and constraints.ca and extension(certificate, x509.SubjectKeyIdentifier))
 
 
 def alternative_names(names: Sequence[str]) -> list[x509.DNSName | x509.IPAddress]:
@@ -326,15 +351,12 @@ def _existing(directory: Path, now: datetime, until: datetime) -> Certified | No
 def _load_authority(path: Path, key_path: Path, now: datetime, until: datetime) -> Certified:
     try:
         certificate = x509.load_pem_x509_certificate(_read(path))
-        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
-        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
-        certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
-    except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension) as error:
+    except ValueError as error:
         raise CertificateError(f"{path} holds no usable certificate authority: {error}: {_ADVICE}") from error
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    fault = ""
-    if not (constraints.ca and usage.key_cert_sign):
-        fault = "is not the certificate of an authority"
+    usage, fault = extension(certificate, x509.KeyUsage), ""
+    if not (is_authority(certificate) and usage and usage.key_cert_sign):
+        fault = "is not the certificate of an authority, which has CA, keyCertSign and a SubjectKeyIdentifier"
     elif begins > now:
         fault = f"is not valid before {begins:%Y-%m-%d %H:%M} UTC"
     elif ends <= now:
@@ -345,20 +367,12 @@ def _load_authority(path: Path, key_path: Path, now: datetime, until: datetime) 
         )
     if fault:
         raise CertificateError(f"{path} {fault}: {_ADVICE}")
-    key = _load_key(key_path)
+    key = private_key(_read(key_path))
+    if key is None:
+        raise CertificateError(f"{key_path} holds no ECDSA or RSA key that can be read without a password: {_ADVICE}")
     if key.public_key() != certificate.public_key():
         raise CertificateError(f"{key_path} is not the key of {path}: {_ADVICE}")
     return Certified(certificate, key)
-
-
-def _load_key(path: Path) -> PrivateKey:
-    try:
-        key = load_pem_private_key(_read(path), password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:  # TypeError: the key is encrypted
-        raise CertificateError(f"{path} holds no private key that can be read: {error}: {_ADVICE}") from error
-    if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-        raise CertificateError(f"{path} holds neither an ECDSA nor an RSA key: {_ADVICE}")
-    return key
 
 
 def _read(path: Path) -> bytes:

@@ -38,7 +38,7 @@ from webhook.release import Release
 from webhook.report import LISTING
 from webhook.report.model import Judged, Report
 from webhook.report.text import counted, merged
-from webhook.schema import OLDEST
+from webhook.schema.target import OLDEST
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 from webhook.usage import UsageError, naming
 

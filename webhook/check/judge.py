@@ -25,8 +25,8 @@ from webhook.objects import mapping
 from webhook.problem import ERROR, WARNING, InYaml, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import is_beside
-from webhook.schema import STATUS
 from webhook.schema.decoding import GATE_OFF, WRONG_TYPE
+from webhook.schema.target import STATUS
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, Steps, val
 from webhook.records import NamedTuple
 from webhook.references.lookup import apply_rules
 from webhook.references.rules import (
-    MAPPED,
+    ACCOUNT,
     RULES,
     SELECTING,
     Context,
@@ -283,6 +283,8 @@ class References:
             obj = stored(obj, kubernetes=release, feature_gates=self._gates)
         if self._namespace != DEFAULT_NAMESPACE:
             obj = in_namespace(obj, self._namespace)
+        if text(obj, "kind") == ACCOUNT:
+            self._note(document.source, ACCOUNT, name_of(obj), text(obj, "metadata", "namespace"))
         if not judgement.accepted:
             about = identity(obj)
             self._refused.add(about.kind)
@@ -332,12 +334,12 @@ class References:
         if find(obj.get("apiVersion"), obj.get("kind")):
             return False
         from webhook.workloads import pods_in  # few objects need it
-        from webhook.workloads.nested import mapped_classes
+        from webhook.workloads.nested import counted
         from webhook.workloads.projects import claims_in, made_templates
         from webhook.workloads.runtimes import used_by
 
-        for name in mapped_classes(obj):
-            self._note(file, MAPPED, name, "")
+        for kind, name, resource in counted(obj):
+            self._note(file, kind, name, resource)
         for name in made_templates(obj):
             self._note(file, "ResourceClaimTemplate", name, namespace_of(obj))
         parts = list(claims_in(obj))

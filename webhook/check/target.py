@@ -11,7 +11,7 @@ from webhook.api import gates
 from webhook.api.versions import DEFAULT, NEWEST, not_known_yet, release_of
 from webhook.configuration.options import Live
 from webhook.release import releases
-from webhook.schema import OLDEST
+from webhook.schema.target import OLDEST
 from webhook.usage import UsageError, naming
 
 if TYPE_CHECKING:

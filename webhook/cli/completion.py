@@ -21,7 +21,7 @@ from webhook.policy.generate import checks, limits
 from webhook.records import NamedTuple
 from webhook.release import releases
 from webhook.report import FORMATS
-from webhook.schema import OLDEST
+from webhook.schema.target import OLDEST
 
 
 def run(arguments: Namespace) -> int:

@@ -11,6 +11,7 @@ from webhook.check.files import piped_twice
 from webhook.check.simulated import Limit, Prepared, answer_all, fitted, prepare, take_names
 from webhook.check.target import kubernetes, settings_of
 from webhook.cli.console import (
+    leave_out_malformed,
     read_sources,
     show_escaped,
     show_lines,
@@ -51,6 +52,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     inventory = read_cluster(arguments.cluster, report, read, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
+    leave_out_malformed(report)
     settings = settings_of(stated, arguments, inventory)
     named = take_names(arguments, inventory)
     texts: dict[str, list[str]] = {}

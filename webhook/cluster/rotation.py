@@ -29,10 +29,18 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from webhook.certificates.certs import Certified, alternative_names, key_pem, new_authority, pem, sign
+from webhook.certificates.certs import (
+    Certified,
+    alternative_names,
+    extension,
+    is_authority,
+    key_pem,
+    new_authority,
+    pem,
+    private_key,
+    sign,
+)
 from webhook.cluster.options import (
     BUNDLE,
     KEPT_SINCE,
@@ -284,34 +292,17 @@ def _certificates(content: bytes) -> list[x509.Certificate]:
 
 def _authorities(content: bytes, now: datetime) -> list[x509.Certificate]:
     """Return the authorities in a bundle that are valid now."""
-    return [found for found in _certificates(content) if _is_authority(found) and _is_valid(found, now)]
+    return [found for found in _certificates(content) if is_authority(found) and _is_valid(found, now)]
 
 
 def _pair(certificates: Iterable[x509.Certificate], content: bytes) -> Certified | None:
     """Return the certificate that a key belongs to, with the key; None if either cannot be used."""
-    try:
-        key = load_pem_private_key(content, password=None)
-        if isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-            public = key.public_key()
-            return next((Certified(found, key) for found in certificates if found.public_key() == public), None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):  # TypeError: the key is encrypted
-        pass
-    return None
-
-
-def _is_authority(certificate: x509.Certificate) -> bool:
-    try:
-        certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
-        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension):
-        return False
+    key = private_key(content)
+    return next((Certified(each, key) for each in certificates if key and each.public_key() == key.public_key()), None)
 
 
 def _names(certificate: x509.Certificate) -> set[x509.GeneralName]:
-    try:
-        return set(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
-    except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension):
-        return set()
+    return set(extension(certificate, x509.SubjectAlternativeName) or ())
 
 
 def _has_signed(authority: x509.Certificate, certificate: x509.Certificate) -> bool:

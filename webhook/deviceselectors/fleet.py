@@ -307,11 +307,10 @@ class Fleet:
         except EvaluationError:
             return None
 
-    def first_false_part(self, selector: JSONObject, content: Content) -> tuple[Expression | None, int | None]:
-        """Return the part of a selector that is false or fails for a device, and its offset; None if it is unknown."""
-        parts, bindings = self._parts(selector), self.bindings(content)
-        part = parts.first_false_part(bindings)[0] if parts and bindings else None
-        return part, parts.places[part][0] if parts and part else None
+    def first_false_part(self, parts: Parts, content: Content) -> Expression | None:
+        """Return the part of a selector that is false or fails for a device; None if it is unknown."""
+        bindings = self.bindings(content)
+        return parts.first_false_part(bindings)[0] if bindings else None
 
     def by_node(self, groups: Sequence[ContentGroup]) -> Counter[str]:
         """Count the devices of some groups on each node, and those that several nodes can use."""

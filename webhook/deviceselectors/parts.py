@@ -13,7 +13,6 @@ is false and the other an error, and ``||`` is true if one side is true (cel-go 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard, TypeVar
 
@@ -39,7 +38,7 @@ from webhook.cel.types.base import BOOL
 from webhook.cel.types.values import Optional
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text
-from webhook.problem import Advice, Fix
+from webhook.problem import Fix
 from webhook.records import NamedTuple
 from webhook.release import Release
 
@@ -48,21 +47,32 @@ OR: Final = "_||_"
 NOT: Final = "!_"
 INDEX: Final = "_[_]"
 
-OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
-"""The operators of comparisons, by their functions."""
 CONDITIONAL: Final = "_?_:_"
 _MOST_SHOWN: Final = 1 << 14
 """The number of characters after which a value is cut; an attribute has fewer."""
-_NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""The operators that say the same with their sides exchanged."""
-_COMPARED: Final = {"isGreaterThan": ">", "isLessThan": "<"}
+"""The operators of an order, by those that say the same with their sides exchanged."""
+_NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _TEXTUAL: Final = {
     "startsWith": "to start with",
     "endsWith": "to end with",
     "contains": "to contain",
     "matches": "to match",
 }
+_COMPARED: Final = {
+    **{f"_{operator}_": operator for operator in _NEGATED},
+    "isGreaterThan": ">",
+    "isLessThan": "<",
+    "@in": "in",
+    **{each: each for each in _TEXTUAL},
+}
+"""The operators of all comparisons, by their functions."""
+_SAID: Final = {
+    **{operator: (operator, negated) for operator, negated in _NEGATED.items()},
+    **{function: (said, f"not {said}") for function, said in _TEXTUAL.items()},
+    "in": ("one of", "none of"),
+}
+"""How a comparison is written, and one that is negated."""
 
 
 class Read(NamedTuple):
@@ -186,6 +196,20 @@ class Parts:
         start, end = self.places.get(node, (0, len(self.text)))
         return " ".join(self.text[start:end].split())
 
+    def rewritten(self, part: Expression, text: str, *, safe: bool = False) -> Fix | None:
+        """Return the fix that writes another text in the place of a part; None for a part that a macro makes.
+
+        Args:
+            text: The text; a string keeps the quotes that are there, if it may.
+            safe: Whether it is meant beyond doubt.
+        """
+        if part not in self.places:
+            return None
+        start, end = self.places[part]
+        if text.startswith('"') and self.text[start] == "'" and not {*text[1:-1]} & {*"'\"\\"}:
+            text = f"'{text[1:-1]}'"
+        return Fix("replace", f"{self.text[:start]}{text}{self.text[end:]}", safe=safe)
+
     def wanted(self) -> str:
         """Describe the selector in short, such as ``memory >= 80Gi``."""
         return " and ".join(self._wish(part) for part in self.all)
@@ -273,57 +297,49 @@ def compared(node: Expression) -> tuple[Expression | None, str]:
     negated = False
     while isinstance(node, Call) and node.function == NOT:
         node, negated = node.arguments[0], not negated
-    if isinstance(node, Select) and not node.test:
+    if (isinstance(node, Select) and not node.test) or (isinstance(node, Call) and node.function == INDEX):
         return node, "false" if negated else "true"
-    if not isinstance(node, Call):
-        return None, ""
-    if node.function == INDEX:
-        return node, "false" if negated else "true"
-    if found := ordering(node):
-        return found.subject, f"{_NEGATED[found.operator] if negated else found.operator} {_constant(found.wanted)}"
-    return _named(node, negated=negated) or (None, "")
+    found = comparison(node)
+    return (found.subject, f"{_SAID[found.operator][negated]} {_constant(found.wanted)}") if found else (None, "")
 
 
-class Ordering(NamedTuple):
+class Comparison(NamedTuple):
     """A comparison with a constant.
 
     Args:
-        operator: The operator, as in ``subject operator wanted``.
+        operator: The operator, as in ``subject operator wanted``, or the name of a method.
+        wanted: The constant, or a list of them.
     """
 
     subject: Expression
     operator: str
     wanted: Expression
 
-
-def ordering(node: Expression) -> Ordering | None:
-    """Read ``a >= b``, ``a.compareTo(b) >= 0`` and ``a.isGreaterThan(b)``; None if the expression is none of these."""
-    if not isinstance(node, Call):
-        return None
-    subject: Expression | None
-    if node.function in _COMPARED:
-        operator, subject, wanted = _COMPARED[node.function], node.target, node.arguments[0]
-    elif node.function in OPERATORS:
-        operator, (left, wanted) = OPERATORS[node.function], node.arguments
-        subject = left
-        if isinstance(left, Call) and left.function == "compareTo" and _constant(wanted) == "0":
-            subject, wanted = left.target, left.arguments[0]
-        elif _constant(left) is not None:
-            operator, subject, wanted = TURNED.get(operator, operator), wanted, left
-    else:
-        return None
-    if subject is None or _constant(wanted) is None:
-        return None
-    return Ordering(subject, operator, wanted)
+    @property
+    def has_operator(self) -> bool:
+        """Whether it has an operator such as ``<``, and neither ``in`` nor a method for texts."""
+        return self.operator in _NEGATED
 
 
-def _named(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
-    """Read ``a.startsWith("b")`` and similar calls, and ``a in ["b"]``."""
-    if node.function in _TEXTUAL and node.target is not None and (constant := _constant(node.arguments[0])):
-        return node.target, f"{'not ' if negated else ''}{_TEXTUAL[node.function]} {constant}"
-    if node.function == "@in" and (constant := _constant(node.arguments[1])):
-        return node.arguments[0], f"{'none' if negated else 'one'} of {constant}"
-    return None
+def comparison(node: Expression) -> Comparison | None:
+    """Read ``a >= b``, ``a.compareTo(b) >= 0``, ``a.isLessThan(b)``, ``a in [b]``; None if it is not a comparison."""
+    if not isinstance(node, Call) or (operator := _COMPARED.get(node.function)) is None:
+        return None
+    subject, wanted = node.children()
+    if isinstance(subject, Call) and subject.target and subject.function == "compareTo" and _constant(wanted) == "0":
+        subject, wanted = subject.children()
+    if operator in _NEGATED and _constant(subject) is not None:
+        subject, wanted, operator = wanted, subject, TURNED.get(operator, operator)
+    return None if _constant(wanted) is None else Comparison(subject, operator, wanted)
+
+
+def equals(node: Expression) -> Sequence[Literal]:
+    """Return the constants one of which a condition, or its first alternative, wants."""
+    found = comparison(next(_flat(node, OR)))
+    if found is None or found.operator not in {"==", "in"}:
+        return ()
+    among = found.wanted.elements if isinstance(found.wanted, ListExpression) else [found.wanted]
+    return [each for each in among if isinstance(each, Literal)]
 
 
 def is_textual(node: Expression) -> bool:
@@ -522,35 +538,14 @@ def drivers_of(selectors: Iterable[JSONObject], release: Release, gates: frozens
 
 def drivers(parts: list[Expression] | tuple[Expression, ...]) -> set[str]:
     """Return the drivers that conditions, which must all hold, require: ``device.driver == "a"``."""
-    found = set()
-    for part in parts:
-        if isinstance(part, Call) and part.function == "_==_":
-            for one, other in (part.arguments, reversed(part.arguments)):
-                if field_of(one) == "driver" and isinstance(other, Literal) and isinstance(other.value, str):
-                    found.add(other.value)
-    return found
+    found = (each for each in map(comparison, parts) if each and each.operator == "==")
+    texts = ((field_of(each.subject), each.wanted) for each in found)
+    return {each.value for field, each in texts if field == "driver" and isinstance(each, Literal)}
 
 
 def depends_on_device(node: Expression) -> bool:
     """Tell whether an expression looks at the device at all."""
     return any(isinstance(each, Ident) and each.name == "device" for each in within(node))
-
-
-def with_constant(expression: str, call: Call, value: str, *, safe: bool = True) -> Advice:
-    """Suggest the intended text of a call such as ``semver("1.0")``, and fix the expression if it has the call once.
-
-    Args:
-        value: The intended text; empty if it is unclear.
-        safe: Whether it is intended beyond doubt.
-    """
-    literal = call.arguments[0]
-    if not value or not isinstance(literal, Literal):
-        return Advice()
-    written = re.compile(rf"""\b({call.function}\(\s*["']){re.escape(str(literal.value))}(["']\s*\))""")
-    corrected, count = written.subn(rf"\g<1>{value}\g<2>", expression)
-    return Advice(
-        f'did you mean {call.function}("{value}")?', Fix("replace", corrected, safe=safe) if count == 1 else None
-    )
 
 
 _MOST_READS: Final = 16

@@ -23,6 +23,7 @@ from webhook.deviceselectors.parts import (
     OR,
     Parts,
     compared,
+    comparison,
     field_of,
     is_made,
     is_textual,
@@ -163,7 +164,8 @@ def _holds_for_some(node: Expression, selector: Parts) -> bool:
     if isinstance(node, Call) and node.function == NOT:
         inner = node.arguments[0]  # an equality holds for one value, and not for another
         return isinstance(inner, Call) and inner.function in {"_==_", "_!=_"} and _compares(inner)
-    return not _is_compound(node) or bool(_only(node, selector))
+    only = _only(node, selector)
+    return not _is_compound(node) if only is None else bool(only)
 
 
 def _compares(node: Expression) -> bool:
@@ -200,26 +202,18 @@ def _only(node: Expression, selector: Parts) -> list[Any] | None:
     if isinstance(node, Call) and node.function == OR:
         each = [_only(one, selector) for one in node.arguments]
         return None if None in each else [value for one in each for value in one or ()]
-    if isinstance(node, Call) and node.function == "_==_":
-        one, other = node.arguments
-        for subject, constant in ((one, other), (other, one)):
-            if _is_value(subject) and _is_constant(constant):
-                return list(_constants(constant, selector))
-    if isinstance(node, Call) and node.function == "@in":
-        subject, among = node.arguments
-        if _is_value(subject) and isinstance(among, ListExpression):
-            return list(_constants(among, selector)) if all(map(_is_constant, among.elements)) else None
-    return None
-
-
-def _is_constant(node: Expression) -> bool:
-    return isinstance(node, Literal) or (is_made(node) and all(isinstance(each, Literal) for each in node.children()))
+    found = comparison(node)
+    if found is None or not _is_value(found.subject):
+        return None
+    is_one = found.operator == "==" and not isinstance(found.wanted, ListExpression)
+    return list(_constants(found.wanted, selector)) if is_one or found.operator == "in" else None
 
 
 def _constants(node: Expression, selector: Parts) -> Iterator[Any]:
     """Return the constants of an expression: texts, numbers, quantities, versions."""
     if isinstance(node, Literal):
-        yield node.value
+        if node.value is not None:  # which no attribute is
+            yield node.value
     elif is_made(node):
         try:
             yield selector.evaluate(node, {})
@@ -232,7 +226,7 @@ def _constants(node: Expression, selector: Parts) -> Iterator[Any]:
 
 def _is_malformed(node: Expression, selector: Parts) -> bool:
     """Tell whether a constant of an expression is malformed, such as ``quantity("40gi")``."""
-    made = (each for each in within(node) if is_made(each) and _is_constant(each))
+    made = (each for each in within(node) if is_made(each) and isinstance(each.arguments[0], Literal))
     return not all(list(_constants(each, selector)) for each in made)
 
 

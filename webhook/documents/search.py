@@ -65,7 +65,7 @@ class Selection:
 
     Args:
         allow_empty: Whether standard input, named files and directories may hold no manifest at all.
-        some_files: Whether directories and globs must lead to a file even so.
+        some_files: Whether directories and globs must lead to a file even so, and named files hold nothing else.
         stdin_name: The file that standard input stands for, as an editor gives it; empty if there is none.
         excluded: The user's exclusions, each a predicate of a path.
         own: The real paths of files of draguard itself, which are not manifests.

@@ -230,9 +230,9 @@ def _environment() -> Environment:
     claim = StructType(types.struct("Claim"), {"spec": spec})
     container = StructType(types.struct("Container"), {"name": types.STRING, "request": types.STRING})
     containers = types.list_of(container.type)
+    texts = dict.fromkeys(("kind", "name", "namespace"), types.STRING)
     user = StructType(
-        types.struct("User"),
-        {**dict.fromkeys(("kind", "name", "namespace"), types.STRING), "pods": types.INT, "containers": containers},
+        types.struct("User"), {**texts, "pods": types.INT, "hostNetwork": types.BOOL, "containers": containers}
     )
     variables = {
         "claim": claim.type,

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from webhook.api.versions import find, release_of, target
 from webhook.problem import Path, Problem, Steps, value_at
-from webhook.schema import UPDATE, compile_struct
+from webhook.schema.fields import compile_struct
+from webhook.schema.target import UPDATE
 from webhook.spelling import some_of
 
 _LONGEST: Final = 80

@@ -172,9 +172,9 @@ def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[
     """
     from webhook.workloads import pods_in  # most objects are of Kubernetes itself
     from webhook.workloads.nested import patches_in
-    from webhook.workloads.projects import claims_in, lost
+    from webhook.workloads.projects import claims_in, lost, misnamed
 
-    problems = list(lost(obj))
+    problems = [*lost(obj), *misnamed(obj)]
     for versions in patches_in(obj):
         of_each = list[list[Problem]]()
         for part in versions:

@@ -25,8 +25,8 @@ from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, kind_in
 from webhook.policy.manifest.model import Given
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
-from webhook.schema import STATUS
 from webhook.schema.decoding import UNKNOWN_FIELD
+from webhook.schema.target import STATUS
 from webhook.structural import SCHEMA
 
 

@@ -21,7 +21,7 @@ from webhook.objects import JSONObject, items, mapping, metadata_of, text
 from webhook.policy.evaluation.policyset import decoded
 from webhook.policy.evaluation.request import CREATE, UPDATE, Request
 from webhook.policy.manifest.kinds import Kinds
-from webhook.schema import STATUS
+from webhook.schema.target import STATUS
 
 _SERVER_SETS: Final = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
 _DROPPED: Final = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})

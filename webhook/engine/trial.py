@@ -25,7 +25,8 @@ from webhook.policy.manifest.model import AUDIT, DENY, EVERYTHING, MUTATING, VAL
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema import Array, Bool, Field, Int, Nested, Struct, Text
+from webhook.schema.declarations import Field, Struct
+from webhook.schema.fields import Array, Bool, Int, Nested, Text
 from webhook.structural.schema import Structural
 
 _REQUEST: Final = {"name": "device", "deviceClassName": "gpu.example.com"}

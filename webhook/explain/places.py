@@ -12,7 +12,8 @@ from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
 from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule
 from webhook.release import Release
-from webhook.schema import Declared, Field, Many, Map, Nested, Parsed, Struct, declared
+from webhook.schema.declarations import Declared, Field, Struct, declared
+from webhook.schema.fields import Many, Map, Nested, Parsed
 
 
 class ExplainedKind(NamedTuple):

@@ -34,9 +34,10 @@ from webhook.grouping import by_key
 from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.release import Release, releases, span
-from webhook.schema import CREATE, IMMUTABLE, UPDATE, UPDATE_STATUS, Declared, Field, Many, Map, Target, compile_struct
-from webhook.schema.fields import Scalar
+from webhook.schema.declarations import IMMUTABLE, Declared, Field
+from webhook.schema.fields import Many, Map, Scalar, compile_struct
 from webhook.schema.suggest import suggestion
+from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS, Target
 
 
 def counterpart(place: FieldPlace, kind: ExplainedKind, release: Release | None) -> FieldPlace | None:

@@ -14,7 +14,7 @@ from webhook.cel.syntax.parser import OPERATORS
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
 from webhook.release import Release
-from webhook.schema import OLDEST
+from webhook.schema.target import OLDEST
 from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:

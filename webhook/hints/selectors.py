@@ -134,10 +134,11 @@ _WORDS: Final = {
     **{each: (f"CEL writes {each} in lower case", each) for each in ("true", "false")},
 }
 """Words of other languages, in lower case, with CEL's counterpart."""
-_ABSENT: Final = "what is absent is not null: has(…) asks whether a field is there"
+ABSENT: Final = "what is absent is not null: has(…) asks whether a field is there"
+"""The hint for a comparison with null."""
 _OTHERWISE: Final[Mapping[str, Mapping[str, str]]] = {
     UNDECLARED: {
-        **dict.fromkeys(("None", "nil", "NULL", "undefined"), _ABSENT),
+        **dict.fromkeys(("None", "nil", "NULL", "undefined"), ABSENT),
         **dict.fromkeys(("math", "base64", "json", "strings"), "Kubernetes does not have this library of CEL"),
     },
     RESERVED_NAME: {"if": "CEL writes `if` as a condition: … ? … : …"},
@@ -242,7 +243,7 @@ _INSTEAD: Final = {
     "has": _HAS,
     "exists": "exists() is for lists: has(…) asks whether a field is there",
     **dict.fromkeys(("self", "object", "this"), _DEVICE),
-    "null": _ABSENT,
+    "null": ABSENT,
 }
 """Names of other languages, where no known name is near."""
 _DOMAIN: Final = frozenset(map_of(STRING, each) for each in (ANY, DYN, QUANTITY))

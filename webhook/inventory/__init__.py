@@ -31,9 +31,9 @@ from webhook.objects import (
     text,
 )
 from webhook.problem import BAD_REQUEST, ERROR, Problem
-from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
 from webhook.schema.decoding import as_reported
-from webhook.schema.fields import examined
+from webhook.schema.fields import CompiledStruct, compile_struct, examined
+from webhook.schema.target import CREATE, Target
 
 DRA: Final = "resource.k8s.io"
 KUEUE: Final = "kueue.x-k8s.io"

@@ -21,9 +21,10 @@ from webhook.objects import JSONObject, text
 from webhook.problem import ERROR, Path, Problem, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import UNKNOWN_FIELD, apart
+from webhook.schema.fields import compile_struct
 from webhook.schema.suggest import instead
+from webhook.schema.target import CREATE
 from webhook.workloads import Locations, pods_in
 
 

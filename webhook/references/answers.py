@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from webhook.api.dra.names import NAMED_BY
 from webhook.api.templates import source
@@ -20,6 +21,7 @@ from webhook.references.pods import WITHOUT_DEVICES
 from webhook.references.rules import Context
 from webhook.simulation import Cluster, Placement, Scheduler, Settings
 from webhook.simulation.answers import Answers
+from webhook.simulation.cluster import Verdicts
 from webhook.simulation.workloads import Running, distinct, in_order, is_workload, pods_of, stand_ins
 from webhook.workloads.runtimes import Templates
 
@@ -44,6 +46,7 @@ class Annotated(Answers):
         catalog = cluster.allocator.catalog
         shared = None if catalog.has_rules else catalog
         self._context = Context(cluster.inventory, settings.release, settings.gates, catalog=shared)
+        self._named = WeakKeyDictionary[Verdicts, Sequence[str]]()
 
     def of(self, placement: Placement) -> JSONObject:
         """Return the result of one pod: see :func:`webhook.simulate`."""
@@ -65,7 +68,7 @@ class Annotated(Answers):
         claims = placement.claims if counts and not any(counts) else ()
         names = {each.class_name: None for claim in claims for each in requests_of(claim)}
         classes = filter(None, (self._context.inventory.find("DeviceClass", name) for name in names))
-        why["notes"] += dict.fromkeys(self._of_names(placement, classes))
+        why["notes"] += self._causes(placement, classes)
         why["notes"] += self._of_sharing(placement, why["nodes"])
         return answer
 
@@ -78,6 +81,15 @@ class Annotated(Answers):
                 name = full_name_of(claim)
                 found = without_sharing(claim, self._context)
                 yield from (message for request, message in found if (name, request.name) in busy)
+
+    def _causes(self, placement: Placement, classes: Iterable[JSONObject]) -> Sequence[str]:
+        """Name causes for which the scheduler has no hint, once for all pods of the same needs."""
+        verdicts = placement.verdicts
+        if verdicts is None or (known := self._named.get(verdicts)) is None:
+            known = [*dict.fromkeys(self._of_names(placement, classes))]
+            if verdicts is not None:
+                self._named[verdicts] = known
+        return known
 
     def _of_names(self, placement: Placement, classes: Iterable[JSONObject]) -> Iterator[str]:
         for device_class in classes:

@@ -70,15 +70,12 @@ def amount_without_unit(claim: JSONObject, context: Context) -> Iterator[Problem
         for name, written in request.capacity.items():
             if not (plain := _PLAIN.fullmatch(str(written))):
                 continue
-            number, unit = plain[1], plain[2]
+            number, unit = plain.groups()
             path, asks = (*request.path, "capacity", "requests", name), f'request "{request.name}" asks for'
             contents = contents_of_class(request, context)
             published = [each.capacity[name] for each in contents if name in each.capacity] if contents else None
-            if published and (meant := _meant(number, unit, published)):
-                least = min(decode_quantity(each["value"]) for each in published)
-                advice = renamed(meant)
-                message = f"{asks} {written}, and each device of the class has {least} or more"
-                yield finding(path, message, advice, "NoUnit")
+            if published and (meant := with_unit(str(written), published)):
+                yield finding(path, f"{asks} {written}{more_than_enough(published)}", renamed(meant), "NoUnit")
             elif published is None and name.rpartition("/")[2] == "memory" and parse_quantity(str(written)) < _LEAST:
                 meant = "Gi" if len(number) <= _DIGITS_OF_GIBI else "Mi"
                 what, hint = f"{number} bytes of memory", f"write a unit, too, as in {number}{meant}"
@@ -98,15 +95,22 @@ _DIGITS_OF_GIBI: Final = 3
 """A number of so many digits, or fewer, probably means Gi."""
 
 
-def _meant(number: str, unit: str, published: Sequence[JSONObject]) -> str:
-    """Return the amount with the largest unit that a device allows; empty if the number alone may be meant.
+def more_than_enough(published: Sequence[JSONObject]) -> str:
+    """Say how much of a capacity each device has."""
+    return f", and each device of the class has {min(decode_quantity(each['value']) for each in published)} or more"
+
+
+def with_unit(written: str, published: Sequence[JSONObject]) -> str:
+    """Return an amount with the largest unit that a device allows; empty if what is written may be meant.
 
     Args:
-        unit: The unit that is written behind it.
         published: The capacity of each device.
     """
+    if not (plain := _PLAIN.fullmatch(written)):
+        return ""
+    number, unit = plain.groups()
     amounts = [decode_quantity(each["value"]) for each in published]
-    if min(amounts) < parse_quantity(f"{number}Mi") or any(_admits(each, f"{number}{unit}") for each in published):
+    if min(amounts) < parse_quantity(f"{number}Mi") or any(_admits(each, written) for each in published):
         return ""
     is_decimal = max(amounts).notation == DECIMAL_SI
     possible = (f"{number}{each.rstrip('i') if is_decimal else each}" for each in _UNITS[unit])

@@ -213,7 +213,7 @@ def config_for_other_driver(device_class: JSONObject, context: Context) -> Itera
 _EXAMPLES: Final = "example.com"
 """The domain that anyone may use in examples (RFC 2606)."""
 
-_SHORTEST: Final = 3
+_SHORTEST: Final = 2
 """The fewest letters of a mistyped word in the name of one's own driver: among few names, a short one is clear, too."""
 
 
@@ -222,7 +222,7 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """The name of a class, or the driver of parameters or of a selector, is nearly that of a known driver.
 
     The manifests have no class of that name. A letter is missing or doubled, or two are swapped, in a word of five
-    letters or more, or of three for a driver with a profile of your own; or the selector names only the domain of
+    letters or more, or of two for a driver with a profile of your own; or the selector names only the domain of
     drivers, nvidia.com in place of gpu.nvidia.com, or what cannot be the name of one, such as nvidia.com/gpu. If such a
     driver exists, add its DeviceClass or ResourceSlice to the manifests, or its profile with --driver-profile.
     """

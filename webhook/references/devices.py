@@ -9,18 +9,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
-from webhook.allocation.devices import Content, amount
+from webhook.allocation.devices import Content, amount, named
 from webhook.budget import current
+from webhook.cel.syntax.ast import Expression, Literal
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, lacking
-from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads
+from webhook.deviceselectors.parts import (
+    Blame,
+    Parts,
+    Read,
+    comparison,
+    equals,
+    guarded,
+    is_made,
+    parts_of,
+    read_of,
+    reads,
+)
 from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS, MalformedError, devices_path, misfit
 from webhook.inventory.claims import POD, ClaimRequest, Consumer, Use, allocation_of
 from webhook.inventory.resources import path_of, requests
 from webhook.objects import JSONObject, free_of_nulls, items, mapping, namespace_of, text
-from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
+from webhook.problem import NOTE, Advice, Problem, Remark, Steps, value_at
+from webhook.references.capacities import more_than_enough, with_unit
 from webhook.references.claims import contradicting_constraints
 from webhook.references.rules import (
     SELECTING,
@@ -130,9 +143,9 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
         advice = ask_first(guarded(selector.parts.text, lacks, context.release, context.gates))
     elif not fault.detail.has_overload:
         advice = Advice(_of_types(fleet, first.content, selector.parts))
-    part, start = fleet.first_false_part(selector.own[selector.place], first.content)
-    lacking_read = part and next((one for one in reads(part) if one.name == missing), None)
-    character = lacking_read.offset if lacking_read else start
+    part = fleet.first_false_part(selector.parts, first.content)
+    start = selector.parts.places[part][0] if part else None
+    character = next((each.offset for each in reads(part) if each.name == missing), start) if part else None
     yield finding((), message, advice, "Fails", character)
 
 
@@ -151,6 +164,25 @@ def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
                 type_ = f"version: compare it as in {of_versions.get(read.offset, A_VERSION)}"
             found.append(f"{read.name} is of type {type_}")
     return listed(found)
+
+
+@rule_of_selectors(beside_devices=True)
+def quantity_without_unit(selector: Selector, context: Context) -> Iterator[Problem]:
+    """A selector compares a capacity with a plain number, where a unit such as Gi is probably missing.
+
+    Each device of the class has more than a million times as much.
+    """
+    contents, parts = context.fleet.of_class(selector.around) if context.fleet else (), selector.parts
+    for each in filter(None, map(comparison, parts.nodes)):
+        read, literal = read_of(each.subject), each.wanted.arguments[0] if is_made(each.wanted) else None
+        if read and read.holder == "capacity" and isinstance(literal, Literal):
+            current().spend(len(contents))
+            name, written = f"{read.domain}/{read.name}", str(literal.value)
+            published = [*filter(None, (named(one.capacity, one.driver, name) for one in contents))]
+            if published and (meant := with_unit(written, published)):
+                message = f"{read.name} is compared with {written}{more_than_enough(published)}"
+                advice = Advice(f'did you mean quantity("{meant}")?', parts.rewritten(literal, f'"{meant}"'))
+                yield finding((), message, advice, "NoUnit", literal.offset)
 
 
 @rule(*SELECTING, beside_devices=True)
@@ -187,8 +219,10 @@ def _nothing(request: ClaimRequest, fleet: Fleet) -> Iterator[Problem]:
         all_ = sum(reasons.values())
         some = f"all {all_} devices" if count == all_ else f"{count} of {all_} devices"
         message += f": {reason} ({'the only device' if all_ == 1 else some})"
-    character = fleet.first_false_part(own[index], examples[index, blame])[1] if examples else None
-    advice = _mistyped(first, list(dict.fromkeys(met)), text(own[index], "cel", "expression"))
+    parts = parts_of(text(own[index], "cel", "expression"), fleet.release, fleet.gates)
+    part = fleet.first_false_part(parts, examples[index, blame]) if parts and examples else None
+    advice = _mistyped(first, list(dict.fromkeys(met)), parts, part) if parts and part else Advice()
+    character = parts.places[part][0] if parts and part else None
     path = (*request.path, "selectors", index, "cel", "expression")
     yield finding(path, message, advice, "SelectsNothing", character)
 
@@ -199,51 +233,33 @@ _TAKEN_OUT: Final = re.compile(
     r'"[\[<({]?(?:redacted|removed|masked|anonymi[sz]ed|hidden|x{3,}|\*{3,})[\])>}]?"', re.IGNORECASE
 )
 """A placeholder for a value that was removed from a slice before it was shared: ``<redacted>``."""
-_WANTED: Final = re.compile(r"""(?:[=!<>]+ |(?:one|none) of \[)?(?:"(?P<text>[^"]*)|(?P<other>[^"\s]+))""")
-"""The first value that is wanted, after an operator."""
 _NO_LETTER: Final = re.compile(r"[\W_]")
 
 
-def _mistyped(blame: Blame, values: Sequence[str], expression: str) -> Advice:
+def _mistyped(blame: Blame, values: Sequence[str], parts: Parts, part: Expression) -> Advice:
     """Explain that a value is compared with one of another type or spelling; otherwise list the existing values.
 
     Args:
         blame: Why the selector is false.
         values: The devices' values of what it compares.
+        part: The part of the selector that is false.
     """
-    name, is_text, wanted = blame.name, blame.met.startswith('"'), _WANTED.match(blame.wanted)
-    if wanted and is_text and wanted["other"]:
-        meant = f'"{wanted["other"]}"'
-        hint = f"{name} is a string: put what it is compared with in quotes"
-        return Advice(hint, _replaced(expression, wanted["other"], meant) if meant in values else None)
-    if wanted and blame.met and not is_text and wanted["text"] is not None and " " not in blame.met:
-        meant = wanted["text"]
-        hint = f"{name} is not a string: compare it with a value without quotes"
-        return Advice(hint, _replaced(expression, f'"{meant}"', meant) if meant in values else None)
-    if is_text and blame.wanted.startswith('"'):
-        written = blame.wanted[1:-1]
-        if name == "driver" and (near := nearest(written, (each[1:-1] for each in values))):
-            hint = f'one of the two is misspelt: the devices have driver "{near}"'
-            return Advice(hint, _replaced(expression, f'"{written}"', f'"{near}"'))
-        alike = [each[1:-1] for each in values if _letters(each) == _letters(written)]
-        if alike:
-            return Advice(f'did you mean "{alike[0]}"?', _replaced(expression, f'"{written}"', f'"{alike[0]}"'))
+    name, is_text, texts = blame.name, blame.met.startswith('"'), [each[1:-1] for each in values]
+    for literal in equals(part):
+        written, is_written_as_text = literal.value, isinstance(literal.value, str)
+        hint, meant = "", ""
+        if is_text and not is_written_as_text:
+            meant = f'"{parts.source(literal)}"'
+            hint = f"{name} is a string: put what it is compared with in quotes"
+        elif not is_text and is_written_as_text and " " not in blame.met:
+            meant, hint = written, f"{name} is not a string: compare it with a value without quotes"
+        elif is_text and name == "driver" and (near := nearest(written, texts)):
+            meant, hint = f'"{near}"', f'one of the two is misspelt: the devices have driver "{near}"'
+        elif is_text and (alike := next((each for each in texts if _letters(each) == _letters(written)), "")):
+            meant, hint = f'"{alike}"', f'did you mean "{alike}"?'
+        if hint:
+            return Advice(hint, parts.rewritten(literal, meant) if meant in values else None)
     return Advice(f"{name} of the devices: {listed(values)}" if values[1:] else "")
-
-
-def _replaced(expression: str, written: str, meant: str) -> Fix | None:
-    """Return the fix that writes another constant in an expression; None if it does not occur exactly once."""
-    pattern = rf"""(?<![\w."']){re.escape(written)}(?![\w."'])"""
-    if written.startswith('"'):
-        pattern = rf"""(["']){re.escape(written[1:-1])}\1"""
-
-    def in_its_quotes(found: re.Match[str]) -> str:
-        inner, quote = meant[1:-1], found[0][0]
-        is_simple = quote in "\"'" and meant.startswith('"') and not {*inner} & {"'", '"', "\\"}
-        return f"{quote}{inner}{quote}" if is_simple else meant
-
-    corrected, count = re.subn(pattern, in_its_quotes, expression)
-    return Fix("replace", corrected, safe=False) if count == 1 else None
 
 
 def _letters(value: str) -> str:

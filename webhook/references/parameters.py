@@ -195,6 +195,7 @@ def _user(pod: JSONObject, entry: JSONObject, requests: Sequence[Part]) -> JSONO
         "name": name_of(pod) if claim else "",  # pods with claims of their own are judged alike, whatever their names
         "namespace": namespace_of(pod),
         "pods": _SEVERAL if isinstance(pods, str) else 1 if pods is None else pods,
+        "hostNetwork": at(pod, "spec", "hostNetwork") is True,
         "containers": [{"name": name, "request": request} for name, request in containers.items()],
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from webhook.formats import dns_subdomain
@@ -12,12 +12,13 @@ from webhook.inventory import DRA
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, placed, text, texts
 from webhook.policy.manifest.kinds import Kinds
 from webhook.problem import ERROR, Advice, Path, Problem, Steps, invalid, malformed, not_supported, quoted, required
-from webhook.references.rules import Context, drivers_of, finding, rule
+from webhook.references.rules import ACCOUNT, Context, drivers_of, finding, rule
 from webhook.spelling import nearest
 
 ROLES: Final = ("ClusterRole", "Role")
 _GATE: Final = "DRAResourceClaimGranularStatusAuthorization"
 _ANY: Final = "*"
+_SLICES: Final = "resourceslices"
 _STATUS: Final = "resourceclaims/status"
 _DRIVER: Final = "resourceclaims/driver"
 _UPDATES: Final = frozenset({_ANY, "update", "patch"})
@@ -55,14 +56,44 @@ def status_without_part(role: JSONObject, context: Context) -> Iterator[Problem]
 
 def _allows_parts(context: Context) -> bool:
     """Tell whether any role allows updates of a part of the status."""
-    rules = (each for kind in ROLES for role in context.inventory.all(kind) for each in items(role, "rules"))
-    return any(
-        {DRA, _ANY} & {*texts(each, "apiGroups")}
-        and verbs & {*texts(each, "verbs")}
-        and {_ANY, f"*/{part}", f"resourceclaims/{part}"} & {*texts(each, "resources")}
-        for each in rules
-        for part, verbs in _NEEDED.items()
-    )
+    every = _roles(context)
+    return any(_verbs_on(every, f"*/{part}", f"resourceclaims/{part}") & verbs for part, verbs in _NEEDED.items())
+
+
+def _roles(context: Context) -> list[JSONObject]:
+    return [role for kind in ROLES for role in context.inventory.all(kind)]
+
+
+def _verbs_on(roles: Iterable[JSONObject], *resources: str) -> set[str]:
+    """Return the verbs that roles allow for some resources of DRA."""
+    rules = (each for role in roles for each in items(role, "rules") if {DRA, _ANY} & {*texts(each, "apiGroups")})
+    return {verb for each in rules if {_ANY, *resources} & {*texts(each, "resources")} for verb in texts(each, "verbs")}
+
+
+_PUBLISHING: Final = ("list", "watch", "create", "update", "delete")
+"""What drivers do with ResourceSlices (k8s.io/dynamic-resource-allocation, resourceslicecontroller.go)."""
+
+
+@rule(*ROLES)
+def driver_role_incomplete(role: JSONObject, context: Context) -> Iterator[Problem]:
+    """A role of a driver lacks verbs that drivers need: it publishes no devices, or prepares none.
+
+    Roles that allow to create ResourceSlices are those of drivers. Kubernetes' helper library for drivers lists and
+    watches the slices of its driver, and creates, updates and deletes them. The plugin of kubelet gets the claim of a
+    pod before it prepares the devices; for that all roles count.
+    """
+    for path, each in placed(role, "rules"):
+        resources, verbs = texts(each, "resources"), texts(each, "verbs")
+        if DRA not in texts(each, "apiGroups") or _SLICES not in resources or "create" not in verbs:
+            continue
+        allowed = _verbs_on([role], _SLICES)
+        if missing := [verb for verb in _PUBLISHING if allowed.isdisjoint({_ANY, verb})]:
+            message = f"the helper library for drivers needs more verbs for {_SLICES}: {', '.join(missing)}"
+            yield finding((*path, "verbs"), message, "add them: without, the driver publishes no devices", "Forbidden")
+        if {"get", _ANY}.isdisjoint(_verbs_on(_roles(context), "resourceclaims")):
+            message = "no role allows drivers to get resourceclaims: kubelet's plugin cannot prepare devices"
+            hint = "add a rule with resources: [resourceclaims] and verbs: [get]"
+            yield finding((*path, "resources", resources.index(_SLICES)), message, hint, "Forbidden")
 
 
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -158,7 +189,7 @@ def _meant(resource: str, *, is_only: bool) -> str | Advice:
 
 
 _RBAC: Final = "rbac.authorization.k8s.io"
-_GROUPS_OF: Final = {"ServiceAccount": "", "User": _RBAC, "Group": _RBAC}
+_GROUPS_OF: Final = {ACCOUNT: "", "User": _RBAC, "Group": _RBAC}
 """The kinds of subjects, with the API group of each."""
 
 
@@ -193,15 +224,14 @@ def refused_binding(binding: JSONObject, context: Context) -> Iterator[Problem]:
     A ServiceAccount has a namespace, which only a RoleBinding may leave out for its own, and no API group. Bindings of
     other roles than those for DRA are not judged.
     """
-    roles = (each for kind in ROLES for each in context.inventory.all(kind))
-    if not any(name_of(each) == text(binding, "roleRef", "name") and _is_of_dra(each) for each in roles):
+    if not any(name_of(each) == text(binding, "roleRef", "name") and _is_of_dra(each) for each in _roles(context)):
         return
     kinds = ROLES[::-1] if binding["kind"] == "RoleBinding" else ROLES[:1]
     yield from _referred(mapping(binding, "roleRef"), Path(("roleRef",)), dict.fromkeys(kinds, _RBAC), context)
     for steps, each in placed(binding, "subjects"):
         path, name = Path(steps), text(each, "name")
         yield from _referred(each, path, _GROUPS_OF, context)
-        if each.get("kind") == "ServiceAccount":
+        if each.get("kind") == ACCOUNT:
             yield from malformed(path / "name", name, dns_subdomain(name, context.release) if name else ())
             if binding["kind"] == "ClusterRoleBinding" and not each.get("namespace"):
                 yield required(path / "namespace")
@@ -236,3 +266,27 @@ def role_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
         if _is_of_dra(role):
             field, meant = ("name", near) if kind == wanted else ("kind", kind)
             yield finding(("roleRef", field), message, renamed(meant), "NotFound")
+
+
+@rule("ClusterRoleBinding", "RoleBinding", of_field=True)
+def account_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
+    """A binding of a role for DRA names no known ServiceAccount, but almost one, or one in another namespace.
+
+    The API server takes any name, and refuses the requests of the driver or scheduler later. A pod uses a
+    ServiceAccount of its own namespace: a chart that is installed into another one takes the account with it.
+    """
+    kind, name = text(binding, "roleRef", "kind"), text(binding, "roleRef", "name")
+    if not _is_of_dra(context.inventory.find(kind, name, "" if kind == ROLES[0] else namespace_of(binding))):
+        return
+    subjects = [(path, each) for path, each in placed(binding, "subjects") if each.get("kind") == ACCOUNT]
+    names = [(text(each, "namespace") or namespace_of(binding), text(each, "name")) for _, each in subjects]
+    known = context.inventory.names(ACCOUNT)
+    if any((space, name) in known or ("", name) in known for space, name in names):
+        return
+    for (path, _), (space, name) in zip(subjects, names, strict=True):
+        elsewhere, around = context.inventory.namesakes(ACCOUNT, name, space)
+        near = nearest(name, around)
+        if near or (len(elsewhere) == 1 and name != "default"):
+            field, meant = ("name", near) if near else ("namespace", elsewhere[0])
+            message = context.missing(f'{ACCOUNT} "{name}"', f" in namespace {space}", "this grants nothing")
+            yield finding((*path, field), message, renamed(meant), "NotFound")

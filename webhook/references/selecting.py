@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.dra.names import ONE_VALUE
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
 from webhook.cel.syntax.ast import Call, Expression, Literal
-from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, Read, ordering, parts_of, read_of, reads
+from webhook.deviceselectors.parts import Parts, Read, comparison, parts_of, read_of, reads
 from webhook.formats.quantities import readable_quantity
 from webhook.inventory import is_noted
 from webhook.inventory.claims import ClaimRequest
@@ -106,7 +106,7 @@ def wrong_holder_hint(read: Read, parts: Parts) -> str:
     if read.holder == "capacity":
         return f'{read.name} is an attribute: device.attributes["{read.domain}"].{read.name}'
     meant = f'device.capacity["{read.domain}"].{read.name}'
-    orderings = filter(None, map(ordering, parts.nodes))
+    orderings = (each for each in map(comparison, parts.nodes) if each and each.has_operator)
     compared = (each for each in orderings if (one := read_of(each.subject)) and one[:3] == read[:3])
     if found := next(compared, None):
         meant += f".compareTo(quantity({_amount(found.wanted)})) {found.operator} 0"
@@ -163,14 +163,9 @@ def comparisons(parts: Parts) -> list[Comparison]:
 
 
 def _comparisons(parts: Parts) -> Iterator[Comparison]:
-    for node in parts.nodes:
-        if not isinstance(node, Call) or node.function not in OPERATORS:
-            continue
-        left, right = node.arguments
-        operator = OPERATORS[node.function]
-        for one, other, written in ((left, right, operator), (right, left, TURNED.get(operator, operator))):
-            if isinstance(other, Literal) and (read := read_of(one)):
-                yield Comparison(read, written, other.value, other.offset)
+    for found in filter(None, map(comparison, parts.nodes)):
+        if found.has_operator and isinstance(found.wanted, Literal) and (read := read_of(found.subject)):
+            yield Comparison(read, found.operator, found.wanted.value, found.wanted.offset)
 
 
 def failures(selector: Selector, fleet: Fleet) -> Sequence[tuple[ContentGroup, SelectorFault]]:

@@ -31,14 +31,13 @@ from webhook.deviceselectors.parts import (
     parts_of,
     read_of,
     tested_origins,
-    with_constant,
 )
 from webhook.deviceselectors.witnesses import Condition, always_holds, conflict_of
 from webhook.drivers import Devices, Profile
 from webhook.formats import near_semver
 from webhook.formats.quantities import near_quantity, quantity
 from webhook.hints.names import ask_first, in_expression, listed
-from webhook.hints.selectors import AS_TEXT, FOR_PATTERNS, compared_texts, patterns_in
+from webhook.hints.selectors import ABSENT, AS_TEXT, FOR_PATTERNS, compared_texts, patterns_in
 from webhook.objects import JSONObject, text
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
@@ -379,7 +378,9 @@ def _contradiction(conflict: Sequence[Condition]) -> tuple[str, str]:
     if len({each.selector for each in conflict}) > 1:
         never, hint = "the selectors, which must all hold, are never true together", ""
     if len(sides) == 1:
-        return f"{conflict[0].selector.source(conditions[0])} is false for every device: {never}", ""
+        is_null = any(isinstance(each, Literal) and each.value is None for each in within(conditions[0]))
+        hint = ABSENT if is_null else ""
+        return f"{conflict[0].selector.source(conditions[0])} is false for every device: {never}", hint
     subjects = {_subject(each.selector, subject) for each, (subject, _) in zip(conflict, sides, strict=True)}
     if len(subjects) == 1 and "" not in subjects and not any(map(is_textual, conditions)):
         wishes = [wish.removeprefix("== ") for _, wish in sides]
@@ -449,14 +450,17 @@ def impossible_constant(parts: Parts, context: Context) -> Iterator[Problem]:
         literal = call.arguments[0]
         if len(call.arguments) != 1 or not isinstance(literal, Literal) or not isinstance(literal.value, str):
             continue
-        value = literal.value
-        if call.function == "quantity" and (faults := quantity(value, context.release)):
-            near, is_certain = near_quantity(value)
-            advice, message = with_constant(parts.text, call, near, safe=is_certain), f'quantity("{value}") is an error'
-            yield finding((), f"{message}: {faults[0]}", advice, "Impossible", literal.offset)
-        elif call.function == "semver" and (fault := _not_a_version(value)):
-            advice = with_constant(parts.text, call, "" if _not_a_version(near := near_semver(value)) else near)
-            yield finding((), f'semver("{value}") is an error: {fault}', advice, "Impossible", literal.offset)
+        value, is_quantity = literal.value, call.function == "quantity"
+        fault = next(iter(quantity(value, context.release)), "") if is_quantity else _not_a_version(value)
+        if not fault:
+            continue
+        near, is_certain = near_quantity(value) if is_quantity else (near_semver(value), True)
+        advice = Advice()
+        if near and (is_quantity or not _not_a_version(near)):
+            fix = parts.rewritten(literal, f'"{near}"', safe=is_certain)
+            advice = Advice(f'did you mean {call.function}("{near}")?', fix)
+        message = f'{call.function}("{value}") is an error: {fault}'
+        yield finding((), message, advice, "Impossible", literal.offset)
 
 
 def _not_a_version(value: str) -> str:

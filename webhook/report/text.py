@@ -485,7 +485,8 @@ def directories(report: Report) -> str:
     counts = [f"{printable(each)} ({count})" for each, count in named.items()]
     text = f"errors in: {', '.join(some_of(counts, _DIRECTORIES, 'and {} more'))}"
     example = next((each for each in beside if each.partition("/")[0] not in {".", ".."}), "")
-    how = f"; --exclude {quote(printable(example))} or exclude: in .draguard.yaml leaves a directory out"
+    what = "a directory" if named.keys() - {example} else "it"
+    how = f"; --exclude {quote(printable(example))} or exclude: in .draguard.yaml leaves {what} out"
     return text + how if example else text
 
 

@@ -20,6 +20,7 @@ from webhook.references.rules import pod_view
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, named, rule
 from webhook.scan.stored import Stored, makes_pods, once, template_of
+from webhook.simulation.binding import serves
 from webhook.simulation.scheduler import other_scheduler
 
 
@@ -145,8 +146,8 @@ _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Re
 def reference_missing(cluster: Stored) -> Iterator[Found]:
     """Pods need a claim, a template or a PodGroup that their namespace does not have, so that they stay pending.
 
-    A container that names a request which its claim does not have starts without devices. Finished pods and workloads,
-    and those without replicas, need nothing any more.
+    A container that names a request which its claim does not have starts without devices, and so do all containers if
+    none names the claim. Finished pods and workloads, and those without replicas, need nothing any more.
     """
     said: set[str] = set()
     for each in (one for kind in _KINDS for one in cluster.all(kind)):
@@ -171,21 +172,21 @@ def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[Steps, str
             message = f"its ResourceClaim {namespace}/{name} does not exist any more: it was deleted"
             yield here, message, "delete the pod, so that its claim is made again"
     pod = pod_view(workload, mapping(workload, *steps))
-    of_requests = "request-not-found"
+    of_containers = ("request-not-found", "claim-not-used")
     rules = {
         "claim-not-found": cluster.has_all_claims,
-        **dict.fromkeys(("template-not-found", of_requests), True),
+        **dict.fromkeys(("template-not-found", *of_containers), True),
         "pod-group-not-found": cluster.inventory.knows("PodGroup"),
     }
     for missing in (name for name, is_known in rules.items() if is_known):
         for problem in every_rule()[missing].check(pod, cluster.context):
-            if missing == of_requests or text(value_at(pod, problem.path[:3]), "name") not in made:
+            if missing in of_containers or text(value_at(pod, problem.path[:3]), "name") not in made:
                 yield (*steps, *problem.path), problem.message, problem.hint
 
 
 @rule()
 def pod_bypassed_scheduler(cluster: Stored) -> Iterator[Found]:
-    """A pod has a node and waits for claims that are never allocated, because it bypassed the scheduler.
+    """A pod has a node and waits for claims that are never allocated, or only elsewhere: it bypassed the scheduler.
 
     Only the scheduler allocates devices, and it does not look at pods whose spec.nodeName is set when they are created.
     kubelet waits for the devices for ever. Use a node selector instead (``draguard mutate`` writes it). Another
@@ -200,24 +201,31 @@ def pod_bypassed_scheduler(cluster: Stored) -> Iterator[Found]:
         if text(top, "metadata", "uid") in said:
             continue
         said.add(text(top, "metadata", "uid"))
-        node = text(pod, "spec", "nodeName")
+        node = text(pod, *_NODE)
         who = "it names" if top is pod else "its pods name"
         how = f"{who} node {node} in spec.nodeName, and so bypassed the scheduler"
         hint = "replace spec.nodeName by a nodeSelector (draguard mutate does it)"
         if top is pod and (scheduler := other_scheduler(pod)):
             how = f"its scheduler {scheduler} bound it to node {node} without its devices"
             hint = f"switch on the support of claims in {scheduler}, and create the pod again"
-        message = f"{how}: {listed(left)} is not allocated, and never will be"
-        yield Found(top, message, hint, ("spec", "nodeName"))
+        claims = "; ".join(f"{listed(names)} {why}" for why, names in left.items())
+        yield Found(top, f"{how}: {claims}", hint, _NODE)
 
 
-def _awaited(pod: JSONObject, cluster: Stored) -> list[str]:
-    """Name the claims without devices of a pod that has a node and does not start there."""
-    is_pending = text(pod, "status", "phase") == "Pending"
-    if not is_pending or not text(pod, "spec", "nodeName") or at(pod, "metadata", "deletionTimestamp"):
-        return []
-    found = (cluster.inventory.find("ResourceClaim", name, namespace_of(pod)) for name in claims_named(pod))
-    left = [named(each) for each in found if each is not None and not allocation_of(each)]
+_NODE: Final = ("spec", "nodeName")
+_NEVER: Final = "is not allocated, and never will be"
+
+
+def _awaited(pod: JSONObject, cluster: Stored) -> Mapping[str, Sequence[str]]:
+    """Name the claims because of which a pod that has a node does not start there, by the reason."""
+    where, inventory = text(pod, *_NODE), cluster.inventory
+    if text(pod, "status", "phase") != "Pending" or not where or at(pod, "metadata", "deletionTimestamp"):
+        return {}
+    node = inventory.find("Node", where) or {"metadata": {"name": where}}
+    found = filter(None, (inventory.find("ResourceClaim", each, namespace_of(pod)) for each in claims_named(pod)))
+    elsewhere = ((each, "" if serves(each, node) else "has its devices on other nodes") for each in found)
+    left = [(why if allocation_of(each) else _NEVER, named(each)) for each, why in elsewhere]
     made = {text(each, "name") for each in items(pod, "status", "resourceClaimStatuses")}
     entries = (each for each in items(pod, "spec", "resourceClaims") if text(each, "resourceClaimTemplateName"))
-    return left + [f"claim {name}" for each in entries if (name := text(each, "name")) not in made]
+    left += [(_NEVER, f"claim {name}") for each in entries if (name := text(each, "name")) not in made]
+    return by_key((why, name) for why, name in left if why)

@@ -49,24 +49,18 @@ from webhook.problem import (
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.declarations import (
-    EMPTY,
     IMMUTABLE,
     ITSELF,
     NEW,
     NOTHING,
     STORED,
     Change,
-    Check,
     Declared,
-    Decode,
     Default,
     Field,
-    Format,
     Inlining,
-    Place,
     Recheck,
     Struct,
-    Walk,
     declared,
     name_of,
 )
@@ -87,10 +81,17 @@ from webhook.schema.decoding import (
 )
 from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS, Target
 
-FieldFindings = tuple[str, Sequence[SchemaFinding]]
+Place = tuple[Any, ...]
+"""A place: the parent's place and one step down. Only places that are reported become paths."""
 
+Walk = Callable[[Any], Sequence[SchemaFinding]]
+Decode = Callable[[Any], Sequence[Misfit]]
+Check = Callable[[Any], Sequence[Problem]]
+Format = Callable[[str, Release], Sequence[str]]
+FieldFindings = tuple[str, Sequence[SchemaFinding]]
 Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
 
+EMPTY = "empty"
 ROOT = "/"
 """The first character of the spelling of a field that the API server reports as one of the whole object."""
 
@@ -568,7 +569,8 @@ class CompiledStruct:
         when, walk, is_pointer = self._recheck(name), field.walk, self.stated[name].pointer
         if not when:
             return field.change
-        walk_stored = self._compile(name, self.target.of_stored).walk if when == STORED or callable(when) else None
+        of_stored = self.target.but(stored=True)
+        walk_stored = self._compile(name, of_stored).walk if when == STORED or callable(when) else None
 
         def change(new: Any, old: Any) -> Sequence[Problem]:
             found = list(field.change(new, old)) if field.change else []
@@ -700,7 +702,7 @@ def merged(
         found: The findings in fields, in their order.
         of_rules: The findings of rules about several fields, in the order of the rules.
         before: Where the findings of each rule come, by its name, if not as the struct has it; see
-            :func:`webhook.schema.check`.
+            :func:`webhook.schema.declarations.check`.
     """
     if not of_rules:
         return found

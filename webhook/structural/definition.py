@@ -18,7 +18,6 @@ from webhook.objects import JSONObject, at, is_definition, items, mapping, text
 from webhook.problem import BAD_REQUEST, ERROR, Fix, Path, Problem, invalid, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema import STATUS
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD
 from webhook.schema.derive.shape import (
     ATOMIC,
@@ -39,6 +38,7 @@ from webhook.schema.derive.shape import (
     Shape,
     Structure,
 )
+from webhook.schema.target import STATUS
 from webhook.spelling import nearest
 from webhook.structural import SCHEMA
 from webhook.structural.schema import ABSENT, META_FIELDS, Structural

@@ -13,7 +13,7 @@ from webhook.cel.runtime.conversions import parse_duration
 from webhook.cel.types.values import Duration
 from webhook.patterns import Pattern
 from webhook.release import Release
-from webhook.schema import OLDEST
+from webhook.schema.target import OLDEST
 
 _SINCE_NAMES: Final = 34
 """The first release with the formats ``k8s-short-name`` and ``k8s-long-name``."""

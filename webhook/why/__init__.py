@@ -23,6 +23,7 @@ from webhook.grouping import by_key
 from webhook.inventory import MalformedError, replicas_of
 from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, allocation_of, devices_of, pods_using
+from webhook.inventory.plugins import Plugin
 from webhook.inventory.quotas import Quotas
 from webhook.inventory.resources import is_extended
 from webhook.objects import (
@@ -85,7 +86,11 @@ def gone(scene: Scene, name: str, namespace: str, subject: str) -> JSONObject | 
     events = [each for each in scene.of_gone(name, namespace) if text(each.about, "name") == name] if known else []
     if not events:
         return None
-    ended = [each for each in events if each.reason in _ENDING] or [each for each in events if each.warns] or events
+    ended = (
+        [each for each in events if each.reason in {*started.ENDINGS, "Killing"}]
+        or [each for each in events if each.warns]
+        or events
+    )
     first = ended[0]
     about = Ref("Pod", name, namespace), scene.mentioned(first.words, namespace)
     said = f"the pod is gone; the last that is known of it: {first.reason}: {first.words}"
@@ -93,10 +98,6 @@ def gone(scene: Scene, name: str, namespace: str, subject: str) -> JSONObject | 
     answer = _answer(scene, subject, started.ENDED, [found], [])
     answer["evidence"] += map(_event, _alike(events))
     return answer
-
-
-_ENDING: Final = ("DeviceTaintManagerEviction", "TaintManagerEviction", "Preempted", "Evicted", "Killing")
-"""The reasons of events that tell how a pod was ended."""
 
 
 def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
@@ -406,7 +407,7 @@ def _silent(scene: Scene, workload: JSONObject) -> Cause:
         nodes = scene.inventory.all("Node")
         spec = mapping(workload, "spec", "template", "spec")
         selected = next((each for each in nodes if wants(spec, each)), None)
-        if trouble := drivers.of_plugin(scene, workload, selected) if selected else None:
+        if trouble := drivers.of_plugin(scene, Plugin(workload, (), {}), selected) if selected else None:
             return trouble._replace(text=f"has no pod: {trouble.text}")
         return Cause(f"selects no node: {drivers.unselected(workload, nodes)}", about)
     if gone := scene.of_gone(f"{name_of(workload)}-", namespace_of(workload)):

@@ -9,7 +9,17 @@ from webhook.api.dra.resourceclaim import admin_label
 from webhook.api.templates import source
 from webhook.engine.manifests import review
 from webhook.inventory import controller_of, has_ended
-from webhook.inventory.claims import CLAIM_NAME, MADE, Blocked, Use, allocation_of, claims_of, devices_of, reserved_for
+from webhook.inventory.claims import (
+    CLAIM_NAME,
+    MADE,
+    Blocked,
+    Use,
+    allocation_of,
+    claims_of,
+    devices_of,
+    reserved_for,
+    sources_of,
+)
 from webhook.inventory.podgroups import group_of
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
@@ -32,8 +42,7 @@ def uses(scene: Scene, pod: JSONObject) -> list[Use] | Blocked:
 
 def blocking(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say which claims keep the scheduler from looking at a pod, each with its reason."""
-    found = uses(scene, pod)
-    causes = [cause for entry in items(pod, "spec", "resourceClaims") for cause in _of_entry(scene, pod, entry)]
+    found, causes = uses(scene, pod), list(_not_there(scene, pod))
     yield from causes
     if isinstance(found, Blocked):
         if not causes:
@@ -45,43 +54,33 @@ def blocking(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             yield (_unnamed(scene, pod, use) or _uncreated(scene, pod, use))._replace(stage=NOT_CREATED)
 
 
-def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Cause]:
-    namespace, name = namespace_of(pod), text(entry, "name")
-    template, stated = source(entry, "resourceClaimTemplateName"), source(entry, "resourceClaimName")
-    statuses = items(pod, "status", "resourceClaimStatuses")
-    made = next((each for each in statuses if text(each, "name") == name), None)
-    if template and made is None:
-        group = scene.inventory.find("PodGroup", group_of(pod)[1], namespace)
-        is_of_group = any(text(each, "name") == name for each in items(group, "spec", "resourceClaims"))
-        if scene.inventory.find(_TEMPLATE, template, namespace) is None and not is_of_group:
-            said, meant = _absent(scene, pod, entry, Ref(_TEMPLATE, template, namespace))
-            yield Cause(f"claim {name} not created: {said}", meant, stage=NOT_CREATED)
-        return
-    claim_name = text(made, "resourceClaimName") if template else stated
-    if not claim_name:
-        return
-    claim, ref = scene.inventory.find(_CLAIM, claim_name, namespace), Ref(_CLAIM, claim_name, namespace)
-    if claim is None:
-        said, meant = _absent(scene, pod, entry, ref)
-        stale = " (the scheduler's last words are older than that)" if condition_of(pod, "PodScheduled") else ""
-        if not template or scene.inventory.exists(*ref):
-            yield Cause(f"{said}{stale}", meant)
-            return
-        why = "it was deleted while the pod waited"
-        why += "" if scene.inventory.knows(_CLAIM) else ", or ResourceClaims were not collected: --cluster has none"
-        said = f"{ref}, which was made from {_TEMPLATE} {template}, does not exist any more: {why}"
-        help_ = "create the pod again: its claim is not made a second time"
-        yield Cause(said, [ref, Ref(_TEMPLATE, template, namespace)], (help_,))
-    elif at(claim, "metadata", "deletionTimestamp"):
-        yield being_deleted(scene, claim)
-
-
-def _absent(scene: Scene, pod: JSONObject, entry: JSONObject, ref: Ref) -> tuple[str, list[Ref]]:
-    """Say that what an entry names is not there, or cannot be decoded, and name what was probably meant."""
-    rule = "template-not-found" if ref.kind == _TEMPLATE else "claim-not-found"
-    missing = (said for of, said in scene.places(rule, pod) if text(of, "name") == text(entry, "name"))
-    said = next(missing, f"{ref} cannot be decoded")
-    return said, scene.and_meant(ref)
+def _not_there(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say which claims and templates of a pod are missing, cannot be decoded, or are being deleted."""
+    namespace = namespace_of(pod)
+    group = scene.inventory.find("PodGroup", group_of(pod)[1], namespace)
+    of_group = {text(each, "name") for each in items(group, "spec", "resourceClaims")}
+    made = {text(each, "name") for each in items(pod, "status", "resourceClaimStatuses")}
+    rules = ("template-not-found", "claim-not-found")
+    missing = {text(of, "name"): said for rule in rules for of, said in scene.places(rule, pod)}
+    for entry, claim_name in sources_of(pod):
+        name, template = text(entry, "name"), source(entry, "resourceClaimTemplateName")
+        ref = Ref(_CLAIM, claim_name, namespace) if claim_name else Ref(_TEMPLATE, template, namespace)
+        said, there = missing.get(name, f"{ref} cannot be decoded"), scene.inventory.find(*ref)
+        if there is not None:
+            if claim_name and at(there, "metadata", "deletionTimestamp"):
+                yield being_deleted(scene, there)
+        elif not claim_name:
+            if template and name not in made | of_group:
+                yield Cause(f"claim {name} not created: {said}", scene.and_meant(ref), stage=NOT_CREATED)
+        elif not template or scene.inventory.exists(*ref):
+            stale = " (the scheduler's last words are older than that)" if condition_of(pod, "PodScheduled") else ""
+            yield Cause(f"{said}{stale}", scene.and_meant(ref))
+        else:
+            why = "it was deleted while the pod waited"
+            why += "" if scene.inventory.knows(_CLAIM) else ", or ResourceClaims were not collected: --cluster has none"
+            said = f"{ref}, which was made from {_TEMPLATE} {template}, does not exist any more: {why}"
+            help_ = "create the pod again: its claim is not made a second time"
+            yield Cause(said, [ref, Ref(_TEMPLATE, template, namespace)], (help_,))
 
 
 def being_deleted(scene: Scene, claim: JSONObject) -> Cause:

@@ -12,7 +12,6 @@ from webhook.engine.prescheduled import REQUIRED
 from webhook.explain.components import cures
 from webhook.grouping import by_key
 from webhook.hints.names import listed
-from webhook.inventory import has_ended
 from webhook.inventory.affinity import required, wants
 from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.objects import (
@@ -37,14 +36,14 @@ _LOOKED_AT_MAX: Final = 32
 """On how many nodes a driver is looked at that should publish devices."""
 
 
-def daemon_set(scene: Scene, driver: str, node: JSONObject | None = None) -> JSONObject | None:
-    """Return the DaemonSet that runs the kubelet plugin of a driver; None if none looks like it.
+def plugin_of(scene: Scene, driver: str, node: JSONObject | None = None) -> Plugin | None:
+    """Return the DaemonSet that runs the kubelet plugin of a driver, with its pods; None if none looks like it.
 
     Args:
         node: A node for which it should be, if there are several.
     """
-    found = [each.workload for each in running(scene, driver) if driver in each.drivers]
-    return next((each for each in found if node is not None and _matches(each, node)), found[0] if found else None)
+    found = [each for each in running(scene, driver) if driver in each.drivers]
+    return next((each for each in found if node and _matches(each.workload, node)), next(iter(found), None))
 
 
 def running(scene: Scene, *more: str) -> Sequence[Plugin]:
@@ -65,21 +64,22 @@ def publishes(scene: Scene, driver: str) -> bool:
 def absent(scene: Scene, driver: str) -> Cause:
     """Say why a driver publishes no device on any node."""
     what = f"no ResourceSlice of driver {driver}"
-    found = daemon_set(scene, driver)
-    about = [found, Ref("Driver", driver)]
     if driver in scene.devices_on:
         what = f"the ResourceSlices of driver {driver} have no devices"
-    if found is None:
-        return Cause(f"{what}: the driver is not installed ({unknown(scene)})", about, (f"install driver {driver}",))
-    nodes = scene.inventory.all("Node")
-    for each in sorted(nodes, key=lambda node: not _matches(found, node))[:_LOOKED_AT_MAX]:
+    if (found := plugin_of(scene, driver)) is None:
+        said = f"{what}: the driver is not installed ({unknown(scene)})"
+        help_ = f"install driver {driver}, or the part of its chart for these devices"
+        return Cause(said, [Ref("Driver", driver)], (help_,))
+    workload, nodes = found.workload, scene.inventory.all("Node")
+    about = workload, Ref("Driver", driver)
+    for each in sorted(nodes, key=lambda node: not _matches(workload, node))[:_LOOKED_AT_MAX]:
         if trouble := on_node(scene, driver, each):
-            if any(_matches(found, node) for node in nodes):
+            if any(_matches(workload, node) for node in nodes):
                 return trouble._replace(text=f"{what}: {trouble.text}", about=[trouble.about, about])
-            said = f"DaemonSet {full_name_of(found)} selects no node: {unselected(found, nodes)}"
+            said = f"DaemonSet {full_name_of(workload)} selects no node: {unselected(workload, nodes)}"
             return Cause(f"{what}: {said}", about, trouble.helps)
-    said = f"{what}, though the pods of its DaemonSet {full_name_of(found)} run: their log tells"
-    return Cause(said, about, (f"see {scene.logs(found)}",))
+    said = f"{what}, though the pods of its DaemonSet {full_name_of(workload)} run: their log tells"
+    return Cause(said, about, (f"see {scene.logs(workload)}",))
 
 
 def unknown(scene: Scene) -> str:
@@ -103,11 +103,11 @@ def unpublished_on(scene: Scene, node: str, driver: str = "") -> Iterator[Cause]
 
 def down(scene: Scene, driver: str) -> Iterator[Cause]:
     """Yield the nodes for which a driver's DaemonSet is, and on which it publishes nothing, if it does on others."""
-    found = daemon_set(scene, driver)
+    found = plugin_of(scene, driver)
     if found is None or not publishes(scene, driver):
         return
     without = (each for each in scene.inventory.all("Node") if name_of(each) not in scene.devices_on[driver])
-    for node in islice((each for each in without if _matches(found, each)), _LOOKED_AT_MAX):
+    for node in islice((each for each in without if _matches(found.workload, each)), _LOOKED_AT_MAX):
         if trouble := of_plugin(scene, found, node):
             yield trouble._replace(text=f"driver {driver} publishes nothing on {name_of(node)}: {trouble.text}")
         yield from unpublished_on(scene, name_of(node), driver)
@@ -115,20 +115,16 @@ def down(scene: Scene, driver: str) -> Iterator[Cause]:
 
 def on_node(scene: Scene, driver: str, node: JSONObject) -> Cause | None:
     """Say what is wrong with a driver's plugin on a node; None if it runs, or its DaemonSet is not known."""
-    found = daemon_set(scene, driver, node)
+    found = plugin_of(scene, driver, node)
     return None if found is None else of_plugin(scene, found, node)
 
 
-def pod_on(scene: Scene, workload: JSONObject, node: str) -> JSONObject | None:
-    """Return the pod of a DaemonSet on a node, preferring one that has not ended: an evicted pod has a successor."""
-    return min((each for each in scene.owned(workload) if home_of(each) == node), key=has_ended, default=None)
-
-
-def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | None:
+def of_plugin(scene: Scene, plugin: Plugin, node: JSONObject) -> Cause | None:
     """Say what is wrong with the pod of a DaemonSet on a node; None if it runs."""
-    who, name = f"DaemonSet {full_name_of(workload)}", name_of(node)
-    if pod := pod_on(scene, workload, name):
+    workload, name = plugin.workload, name_of(node)
+    if pod := plugin.pods.get(name):
         return of_pod(pod, scene)
+    who = f"DaemonSet {full_name_of(workload)}"
     about = workload, Ref("Node", name)
     if not _matches(workload, node):
         return Cause(f"{who} does not select {name}: {unselected(workload, [node])}", about)
@@ -205,14 +201,15 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     name = name_of(node)
     slices = published_on(scene, name)
     silent, skipping = list[Cause](), list[Cause]()
-    for workload, own, pods in running(scene):
+    for plugin in running(scene):
+        workload, own, pods = plugin
         if any(each in slices for each in own):
-            if scene.inventory.knows("Pod") and (trouble := of_plugin(scene, workload, node)):
+            if scene.inventory.knows("Pod") and (trouble := of_plugin(scene, plugin, node)):
                 yield trouble._replace(text=f"driver {own[0]} is not running there: {trouble.text}")
             yield from (each for driver in own for each in _of_driver(scene, name, driver, pods.get(name, workload)))
             continue
         who = f"driver {either(own)}" if own else "its driver"
-        trouble = of_plugin(scene, workload, node)
+        trouble = of_plugin(scene, plugin, node)
         if trouble is None and scene.inventory.has_unread("ResourceSlice"):
             said = f"it is not known what {who} publishes there: a ResourceSlice cannot be read"
             silent.append(Cause(said, [workload]))
@@ -263,12 +260,10 @@ def until_whole(driver: str) -> str:
 
 def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
     """Yield the taints of devices of a node, which keep claims from them that do not tolerate these."""
-    slices = (each for each in scene.cluster.allocator.catalog.slices if each.node_name == node)
-    devices = (device for each in slices for device in each.devices)
-    tainted = by_key((taint, each) for each in devices for taint in each.content.taints)
-    for taint, found in tainted.items():
-        about = [Ref("Device", each.name) for each in found[:4]]
-        yield Cause(f"the taint {taint} keeps claims from {listed(map(str, found))}", [about_taints(taint), about])
+    for taint, devices in scene.tainted.items():
+        if found := [each for each in devices if each.slice.node_name == node]:
+            about = [Ref("Device", each.name) for each in found[:4]]
+            yield Cause(f"the taint {taint} keeps claims from {listed(map(str, found))}", [about_taints(taint), about])
 
 
 def not_ready(node: JSONObject) -> Cause | None:

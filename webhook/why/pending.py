@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from webhook.allocation.demand import LIMIT
-from webhook.allocation.devices import Taint
 from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
+from webhook.api.gates import enabled
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.explain.components import cures
@@ -66,34 +67,17 @@ class _Asked(NamedTuple):
 
     Args:
         groups: The groups of nodes, each with what is left of its devices for the request.
-        written: The claim as the user wrote it; None for one that the scheduler makes for extended resources.
+        name: Its name; that of an alternative comes after its request's.
+        who: The request as the user wrote it, such as ``ResourceClaimTemplate gpu, request gpu``.
         device_class: Its device class.
-        extended: The extended resource that it stands for; empty if the user wrote it.
+        about: The objects to look at: what the user wrote, the extended resource and the class.
     """
 
     groups: Sequence[tuple[NodeGroup, JSONObject]]
-    written: Ref | None
+    name: str
+    who: str
     device_class: str
-    extended: str
-
-    @property
-    def name(self) -> str:
-        """Its name; that of an alternative comes after its request's."""
-        return str(self.groups[0][1]["request"])
-
-    @property
-    def who(self) -> str:
-        """The request as the user wrote it, such as ``ResourceClaimTemplate gpu, request gpu``."""
-        if self.written is None:
-            return str(self.groups[0][1]["for"])
-        name = str(self.written) if self.written.kind == "ResourceClaim" else f"{self.written.kind} {self.written.name}"
-        return f"{name}, request {self.name}"
-
-    @property
-    def about(self) -> Sequence[About]:
-        """The objects to look at: what the user wrote, the extended resource and the class."""
-        extended = Ref("Resource", self.extended) if self.extended else None
-        return [self.written, extended, Ref("DeviceClass", self.device_class)]
+    about: Sequence[About]
 
 
 class Lacks:
@@ -120,11 +104,16 @@ class Lacks:
         """The alternatives of each request; the request itself if it has none."""
 
     def _as_asked(self, key: RequestKey, groups: Sequence[tuple[NodeGroup, JSONObject]]) -> _Asked:
-        claim, name = self._scene.cluster.claim(key[0]), key[0].partition("/")[2]
-        class_name = next((each.class_name for each in requests_of(claim) if each.name == key[1]), "")
-        extended, names = self._scene.cluster.extended, self._needs.demand.requests
-        resource = "" if claim else next((each for each in names if is_extended(each) and extended.provides(each)), "")
-        return _Asked(groups, self._sources.get(name), class_name or extended.classes.get(resource, ""), resource)
+        claim, extended = self._scene.cluster.claim(key[0]), self._scene.cluster.extended
+        provided = filter(extended.provides, filter(is_extended, self._needs.demand.requests))
+        resource = "" if claim else next(provided, "")
+        stated = next((each.class_name for each in requests_of(claim) if each.name == key[1]), "")
+        class_name = stated or extended.classes.get(resource, "")
+        about: list[About] = [Ref("Resource", resource) if resource else None, Ref("DeviceClass", class_name)]
+        if (written := self._sources.get(key[0].partition("/")[2])) is None:  # the scheduler makes the claim
+            return _Asked(groups, key[1], str(groups[0][1]["for"]), class_name, about)
+        name = str(written) if written.kind == "ResourceClaim" else f"{written.kind} {written.name}"
+        return _Asked(groups, key[1], f"{name}, request {key[1]}", class_name, [written, *about])
 
     def causes(self) -> Iterator[Cause]:
         """Yield a cause for each request that no node can meet; if there is none, why all are not met together."""
@@ -158,7 +147,7 @@ class Lacks:
     def _of_request(self, asked: _Asked) -> Cause:
         """Say which step leaves too few devices for a request, and why."""
         scene, (short, request) = self._scene, rejections.closest(asked.groups)
-        step, helps, stage = STEPS[short.step], [], ""
+        step, helps = STEPS[short.step], tuple[str, ...]()
         is_too_small = step == "enough" and not (request["heldBy"] or request["counters"])
         sort = "no-device" if is_too_small else _SORT_OF_STEP[step]
         total = sum(each["ofClass"] * len(group.nodes) for group, each in asked.groups) if self._is_whole else 0
@@ -171,22 +160,18 @@ class Lacks:
             if unused:
                 driver, _, pool = unused[0]["pool"].partition("/")
                 about, sort = [Ref("Pool", pool), Ref("Driver", driver)], "driver"
-                helps = [drivers.until_whole(driver)]
+                helps = (drivers.until_whole(driver),)
             elif absent := next((each for each in selected if not drivers.publishes(scene, each)), ""):
                 found = drivers.absent(scene, absent)
                 return found._replace(about=[found.about, asked.about], sort="driver")
             elif self._owner and text(self._owner, "kind") == "DaemonSet":
-                helps = [f"let {ref_of(self._owner)} select only nodes with such devices"]
+                helps = (f"let {ref_of(self._owner)} select only nodes with such devices",)
         elif step == "tolerated":
             taints = list(dict.fromkeys(taint for each in rejections.taints_of([request]) for taint in sorted(each)))
-            rules, places = scene.cluster.rules_of(taints), self._tainted(taints)
+            rules, devices = scene.cluster.rules_of(taints), (one for each in taints for one in scene.tainted[each])
             said += f"; {ref_of(rules[0])} sets it" if rules else ""
-            if places and (evicted := self._evicted()):
-                written, stage = " or ".join(map(str, taints[:NAMED_MAX])), "ended"
-                of_device = f"the taint {written} of device {places[0]}"
-                said = f"{of_device} evicted pod {evicted}, and keeps its successor pending: {said}"
-            names = [each.rpartition("/")[2] for each in places[:NAMED_MAX]]
-            about = [rules, *(Ref("Taint", each.key) for each in taints), *(Ref("Device", each) for each in names)]
+            names = [Ref("Device", each.name) for each in islice(devices, NAMED_MAX)]
+            about = [rules, *(Ref("Taint", each.key) for each in taints), names]
         held = request["heldBy"] if sort == "devices-in-use" else []
         users = ((name, each["claim"].partition("/")[0]) for each in held for name in each["pods"])
         pods = [pod for each in users if (pod := scene.inventory.find("Pod", *each)) is not None]
@@ -206,7 +191,7 @@ class Lacks:
             said += f"; {', '.join([*taken, *more])}"
         sets = [Ref("CounterSet", each["counterSet"]) for each in request["counters"][:NAMED_MAX]]
         about += [_refs(held)[:6], sets, asked.about, *(Ref("Driver", each) for each in selected)]
-        return Cause(said, about, tuple(helps), stage, sort=sort)
+        return Cause(said, about, helps, sort=sort)
 
     def _of_update(self, held: Sequence[JSONObject], pods: Sequence[JSONObject]) -> Cause | None:
         """Say that a rolling update waits for the pods that it replaces; None if others hold devices, too."""
@@ -227,18 +212,6 @@ class Lacks:
             names_pod=True,
             sort="devices-in-use",
         )
-
-    def _tainted(self, taints: Sequence[Taint]) -> list[str]:
-        """Return the devices that have one of some taints."""
-        slices = self._scene.cluster.allocator.catalog.slices
-        devices = (device for each in slices for device in each.devices)
-        return [str(each) for each in devices if not {*taints}.isdisjoint(each.content.taints)]
-
-    def _evicted(self) -> str:
-        """Return the pod of the same workload that a device's taint has evicted; empty if there was none."""
-        owner = self._owner
-        gone = self._scene.of_gone(f"{name_of(owner)}-", namespace_of(self._pod)) if owner else ()
-        return next((text(each.about, "name") for each in gone if each.reason == "DeviceTaintManagerEviction"), "")
 
     def _taken(self, held: JSONObject, capacity: str) -> str:
         """Write which devices a claim has, with how much of their capacity."""
@@ -758,8 +731,13 @@ class _Pending:
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
+        settings = self.scene.settings
+        inferred = sorted({gate for gate, is_on in settings.stated if is_on} - enabled(settings.release))
         if _NO_DEVICES not in words:
             unseen += cures(_words(words), of_scheduler=True)
+        elif inferred:
+            flags = ",".join(f"{each}=true" for each in inferred)
+            unseen.append(f"set --feature-gates {flags} of kube-scheduler, too, if only kube-apiserver has it")
         what, about = self._of_other_pods(words)
         return Cause(
             f"{what or 'the scheduler finds no node'}: {_words(words)}; by devices and "

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-from webhook.allocation.devices import Taint
+from webhook.allocation.devices import Device, Taint
 from webhook.api.templates import source
 from webhook.grouping import by_key
 from webhook.inventory import Inventory, has_ended
@@ -222,6 +222,12 @@ class Scene(Stored):
     def cluster(self) -> Cluster:
         """The state of the cluster, for the scheduler."""
         return self.scheduler.cluster
+
+    @cached_property
+    def tainted(self) -> Mapping[Taint, list[Device]]:
+        """The devices with each taint, those of DeviceTaintRules among them."""
+        devices = (device for each in self.cluster.allocator.catalog.slices for device in each.devices)
+        return by_key((taint, each) for each in devices for taint in each.content.taints)
 
     def rule(self, name: str, obj: JSONObject) -> Iterator[str]:
         """Yield the findings of a reference rule in an object, as texts."""

@@ -164,7 +164,7 @@ def _unreleased(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     is_whole = scene.inventory.knows("DaemonSet") or scene.inventory.knows("ResourceSlice")
     for driver in dict.fromkeys(each.pool[0] for each in results(scene, pod)):
         trouble = drivers.on_node(scene, driver, node)
-        if is_whole and not drivers.publishes(scene, driver) and drivers.daemon_set(scene, driver) is None:
+        if is_whole and not drivers.publishes(scene, driver) and drivers.plugin_of(scene, driver) is None:
             trouble = drivers.absent(scene, driver)
         if trouble:
             said = f"is terminating, and kubelet cannot release its devices without driver {driver} on {name}"
@@ -209,8 +209,9 @@ def _preemptor(scene: Scene, event: Event) -> JSONObject | None:
     return next((each for each in scene.inventory.all("Pod") if text(each, "metadata", "uid") in uids), None)
 
 
-_ENDINGS: Final = {
+ENDINGS: Final = {
     "Preempted": "was preempted",
+    "DeviceTaintManagerEviction": "was evicted by a taint of its device",
     "TaintManagerEviction": "was evicted by a taint of its node",
     "Evicted": "was evicted by kubelet",
 }
@@ -231,12 +232,12 @@ def predecessor(scene: Scene, pod: JSONObject) -> Cause | None:
     made = time_of(text(pod, "metadata", "creationTimestamp"))
     for each in scene.of_gone(f"{name_of(owner)}-", namespace_of(pod)):
         ended = time_of(each.time)
-        if each.reason not in _ENDINGS or made is None or ended is None or abs(made - ended) > _SOON:
+        if each.reason not in ENDINGS or made is None or ended is None or abs(made - ended) > _SOON:
             continue
         by = _preemptor(scene, each)
         who = f" by pod {full_name_of(by)}" if by else ""
         about = [by, _class_of(by), Ref("Pod", text(each.about, "name"), namespace_of(pod))]
-        return Cause(f"pod {text(each.about, 'name')} {_ENDINGS[each.reason]}{who}", about)
+        return Cause(f"pod {text(each.about, 'name')} {ENDINGS[each.reason]}{who}", about)
     return None
 
 
@@ -263,7 +264,8 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             yield cause._replace(text=f"{cause.text}; it names its node itself (spec.nodeName {node})")
         return
     home = scene.inventory.find("Node", node)
-    unreserved = [(lacks(each, node, home), each) for each in blocked if not each.consumer.has(each.claim)]
+    every = ((lacks(each, node, home), each) for each in blocked)
+    unreserved = [(why, each) for why, each in every if why or not each.consumer.has(each.claim)]
     if not unreserved:
         return
     lacked, bad = max(unreserved, key=lambda each: bool(each[0]))
@@ -288,7 +290,8 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         said = f"spec.nodeName ({node}) bypassed the scheduler, {so}"
         also = "".join(f", and {each.text}" for each in of_taints(Demand.of(pod), [NodeState(home)] if home else ()))
         selector = f"with nodeSelector kubernetes.io/hostname: {node} (draguard mutate){also}"
-        help_ = f"create the pod without nodeName, {selector}"
+        there = "so that it runs where the devices of its claim are"
+        help_ = f"create the pod without nodeName, {there if allocation_of(claim) else selector}"
     yield Cause(f"{said}: {starts}", [pod, claim, Ref("Node", node), sources], (help_,))
 
 
@@ -413,12 +416,12 @@ def _not_registered(scene: Scene, driver: str, where: str, event: Event) -> Caus
     why, help_ = drivers.unknown(scene), f"install driver {driver}"
     if driver in drivers.published_on(scene, where):
         why, help_ = f"its devices are published there, and {why}", _SEE_LOG
-    if workload := drivers.daemon_set(scene, driver, node):
-        there = drivers.pod_on(scene, workload, where) or {}
-        since = text(condition_of(there, "Ready"), "lastTransitionTime")
-        why, help_ = f"the pod of its DaemonSet {full_name_of(workload)} is ready by now, and kubelet tries again", ""
+    if plugin := drivers.plugin_of(scene, driver, node):
+        since = text(condition_of(plugin.pods.get(where), "Ready"), "lastTransitionTime")
+        its_pod = f"the pod of its DaemonSet {full_name_of(plugin.workload)}"
+        why, help_ = f"{its_pod} is ready by now, and kubelet tries again", ""
         if "" < since < event.time:
-            why = f"the pod of its DaemonSet {full_name_of(workload)} has been ready since {since}"
+            why = f"{its_pod} has been ready since {since}"
             help_ = (
                 "give the driver the directories plugins and plugins_registry below kubelet's --root-dir, which is not "
                 "/var/lib/kubelet in k0s and MicroK8s, by hostPath and under the same path in the container; else see "
@@ -430,7 +433,7 @@ def _not_registered(scene: Scene, driver: str, where: str, event: Event) -> Caus
                 "until then, restart kubelet or the driver's pod"
             )
     said = f"driver {driver} is not registered with kubelet on {where}: {why}"
-    return Cause(said, [Ref("Driver", driver), node, workload], (help_,) if help_ else ())
+    return Cause(said, [Ref("Driver", driver), node, plugin and plugin.workload], (help_,) if help_ else ())
 
 
 def unregistered(scene: Scene, node: JSONObject) -> Iterator[Cause]:

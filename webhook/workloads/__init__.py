@@ -8,7 +8,7 @@ from math import prod
 from typing import Any, Final
 
 from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, text, texts
-from webhook.problem import Steps, value_at
+from webhook.problem import Path, Steps, value_at
 from webhook.spelling import nearest
 from webhook.workloads.locations import (
     LOCATIONS,
@@ -62,27 +62,27 @@ def _pods_in(obj: JSONObject, more: Locations | None) -> Iterator[ManifestIn]:
 
 
 def _stated(
-    make: Make, part: Any, places: Iterable[Place], at: Steps = (), *, prefix: str = "", number: int = 1
+    make: Make, part: Any, places: Iterable[Place], at: Steps = (), *, number: int = 1, unsure: str = ""
 ) -> Iterator[ManifestIn]:
     """Find the pods at known places in an object, or in a part of it.
 
     Args:
         make: Returns the pods of a value at a path; None if the value is neither a pod template nor a pod spec.
         at: The path of the part.
-        prefix: The same path as the table writes it, with a dot at its end.
         number: How many times the controller makes the part.
+        unsure: Why it may make another number.
     """
     for place in places:
         numbers = [_number(part, each) for each in place.times]
+        scaled = place.scaled and value_at(part, place.scaled.split("."))
         for steps, value in _at(part, place.path.split(".")):
-            here, count = (*at, *steps), number * prod(each(steps) for each in numbers)
+            here, count = (*at, *steps), number * prod(each(value) for each in numbers)
+            is_fixed = not scaled or (isinstance(scaled, int) and scaled is not True and scaled <= count)
+            why = unsure if is_fixed else f"{Path(at) / place.scaled} lets an autoscaler change their number"
             if place.parts:
-                yield from _stated(make, value, place.parts, here, prefix=f"{prefix}{place.path}.", number=count)
+                yield from _stated(make, value, place.parts, here, number=count, unsure=why)
             elif found := make(value, here):
-                scaled = place.scaled and _read(part, place.scaled, steps)
-                is_fixed = not scaled or (isinstance(scaled, int) and scaled is not True and scaled <= count)
-                unsure = "" if is_fixed else f"{prefix}{place.scaled} lets an autoscaler change their number"
-                yield found._replace(is_of_job=place.path.endswith(OF_JOBS), number=count, unsure=unsure)
+                yield found._replace(is_of_job=place.path == OF_JOBS, number=count, unsure=why)
 
 
 def as_template(
@@ -144,46 +144,27 @@ def _at(value: Any, path: list[str], steps: Steps = ()) -> Iterator[tuple[Steps,
             yield from _at(inner, ["*", *rest], (*steps, name))
 
 
-def _number(obj: JSONObject, times: Times) -> Callable[[Steps], int]:
-    """Return a function that returns a number that multiplies the pods of the template at a place."""
+def _number(part: Any, times: Times) -> Callable[[Any], int]:
+    """Return a function that returns a number that multiplies the pods of a value in a part."""
     if not times.group:
-        return partial(_times, obj, times)
+        whole = _times(part, times)
+        return lambda _: whole
     known: dict[str, int] = {}
-    for each in items(obj, *times.group.split(".")):
+    for each in items(part, *times.group.split(".")):
         if (count := number(each, times.path)) is not None:
             for name in texts(each, times.members):
                 known.setdefault(name, count)
-
-    def of_member(steps: Steps) -> int:
-        name = _read(obj, times.member, steps)
-        return known.get(name, times.default) if isinstance(name, str) else times.default
-
-    return of_member
+    return lambda value: known.get(text(value, "name"), times.default)
 
 
-def _times(obj: JSONObject, times: Times, steps: Steps) -> int:
-    values = [_whole(obj, path, steps) for path in (times.path, times.otherwise)]
-    found = next((each for each in values if each is not None), times.default)
-    least, most, over = (_whole(obj, path, steps) for path in (times.least, times.most, times.over))
-    found = max(found, least or 0)
+def _times(part: Any, times: Times) -> int:
+    paths = (times.path, times.otherwise, times.least, times.most, times.over)
+    first, second, least, most, over = (number(part, *path.split(".")) if path else None for path in paths)
+    found = max(next((each for each in (first, second) if each is not None), times.default), least or 0)
     found = found if most is None else min(found, most)
     found = max(found // over, 1) if over else found
-    return max(found - (1 if times.beside and _read(obj, times.beside, steps) else 0), 0)
-
-
-def _whole(obj: JSONObject, path: str, steps: Steps) -> int | None:
-    return number({path: _read(obj, path, steps)}, path) if path else None
-
-
-def _read(obj: JSONObject, path: str, steps: Steps) -> Any:
-    """Return the value at a path whose wildcards stand for the steps that lead to a template."""
-    found: list[str | int] = []
-    for step in path.split("."):
-        if step != "*":
-            found.append(step.removesuffix("[]"))
-        if step.endswith(("*", "[]")):
-            found.append(steps[len(found)])
-    return value_at(obj, found)
+    is_beside = bool(times.beside) and bool(value_at(part, times.beside.split(".")))
+    return max(found - is_beside, 0)
 
 
 def _guessed(obj: JSONObject) -> Iterator[ManifestIn]:

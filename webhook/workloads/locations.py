@@ -1,8 +1,8 @@
 """The places where workloads of other projects keep their pods, and a table of them with what tells their number.
 
 A path names fields; ``[]`` goes into each item of a list, ``*`` into each value of a map or list. It ends at a pod
-template, at a pod spec, or at a part with places of its own, whose paths begin there. The sources are the projects' API
-types and controllers, as of mid-2026.
+template, at a pod spec, or at a part with places of its own, whose paths begin there, as those of their numbers do. The
+sources are the projects' API types and controllers, as of mid-2026.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ class Times(NamedTuple):
     """A number that multiplies the pods of a template.
 
     Args:
-        path: The field that states it; its wildcards stand for the same items as those of the template's path.
+        path: The field that states it.
         default: The number without the field.
         otherwise: The field that states it where the first does not.
         least: The field with a lower limit.
         most: The field with an upper limit.
         over: The field that divides it.
         beside: A field with the template of one of these pods, if it is there.
-        group: The list whose items state it for some templates only.
-        members: The field of such an item with the names of its templates.
-        member: The field with the template's name.
+        group: The list whose items state it for some parts only.
+        members: The field of such an item with the names of its parts.
     """
 
     path: str
@@ -45,7 +44,6 @@ class Times(NamedTuple):
     beside: str = ""
     group: str = ""
     members: str = ""
-    member: str = ""
 
 
 class Place(NamedTuple):
@@ -54,7 +52,7 @@ class Place(NamedTuple):
     Args:
         path: The path of the pod template or the pod spec.
         times: The numbers whose product is the number of pods.
-        scaled: A field; if it is there and not false, an autoscaler changes the number.
+        scaled: A field beside it; if it is there and not false, an autoscaler changes the number.
         parts: The places in what is at the path, if that is neither.
     """
 
@@ -64,20 +62,22 @@ class Place(NamedTuple):
     parts: tuple[Place, ...] = ()
 
 
-def _in(path: str, parts: tuple[Place, ...], *times: Times) -> Place:
-    return Place(path, times, parts=parts)
+def _in(path: str, parts: tuple[Place, ...], *times: Times, scaled: str = "") -> Place:
+    return Place(path, times, scaled, parts)
 
 
-_JOB: Final = Times("replicatedJobs[].template.spec.parallelism", most="replicatedJobs[].template.spec.completions")
-_JOB_SET: Final = (
-    Place("replicatedJobs[].template.spec.template", (Times("replicatedJobs[].replicas"), _JOB)),
-)  # jobset_types.go
-_WORKERS: Final = Times(
-    "workerGroupSpecs[].replicas", 0, least="workerGroupSpecs[].minReplicas", most="workerGroupSpecs[].maxReplicas"
-)  # kuberay, GetWorkerGroupDesiredReplicas in util.go
+OF_JOBS: Final = "template.spec.template"
+"""The path of pods that Jobs make; their controller states a restart policy if there is none."""
+
+_REPLICATED: Final = (Place("template", (Times("replicas"),)),)
+_PARALLEL: Final = Times("template.spec.parallelism", most="template.spec.completions")
+_JOB_SET: Final = (_in("replicatedJobs[]", (Place(OF_JOBS, (Times("replicas"), _PARALLEL)),)),)  # jobset_types.go
+_WORKERS: Final = Times("replicas", 0, least="minReplicas", most="maxReplicas")
+"""As in kuberay, GetWorkerGroupDesiredReplicas in util.go."""
+_WORKER: Final = Place("template", (_WORKERS, Times("numOfHosts")))
 _RAY: Final = (
     Place("headGroupSpec.template"),
-    Place("workerGroupSpecs[].template", (_WORKERS, Times("workerGroupSpecs[].numOfHosts")), "enableInTreeAutoscaling"),
+    _in("workerGroupSpecs[]", (_WORKER,), scaled="enableInTreeAutoscaling"),
 )
 _RAY_JOB: Final = (_in("rayClusterSpec", _RAY), Place("submitterPodTemplate"))
 _LEADER: Final = "leaderWorkerTemplate.leaderTemplate"
@@ -87,7 +87,7 @@ _LEADER_WORKER: Final = (
         "leaderWorkerTemplate.workerTemplate", (Times("replicas"), Times("leaderWorkerTemplate.size", beside=_LEADER))
     ),
 )  # leaderworkerset_types.go
-_TASKS: Final = (Place("tasks[].template", (Times("tasks[].replicas", 0),)),)  # volcano-sh/apis, job.go: no default
+_TASKS: Final = (_in("tasks[]", (Place("template", (Times("replicas", 0),)),)),)  # volcano-sh/apis, job.go: no default
 _SERVING: Final = tuple(
     place
     for name in ("predictor", "transformer", "explainer")
@@ -129,8 +129,12 @@ _MPI: Final = tuple(
     Place(f"mpiReplicaSpecs.{role}.template", (Times(f"mpiReplicaSpecs.{role}.replicas", default),))
     for role, default in (("Launcher", 1), ("Worker", 0))
 )  # mpi-operator, v2beta1/default.go
-_CLIQUES: Final = "template.cliques[].spec"
-_GROUPS: Final = "template.podCliqueScalingGroups"
+_CLIQUES: Final = _in(
+    "template.cliques[]",
+    (Place("spec.podSpec", (Times("spec.replicas"),)),),
+    Times("replicas", 0),
+    Times("replicas", group="template.podCliqueScalingGroups", members="cliqueNames"),
+)  # grove, podcliqueset.go
 
 
 _WITHOUT_TEMPLATES: Final = {
@@ -147,8 +151,8 @@ _WITHOUT_TEMPLATES: Final = {
 
 LOCATIONS: Final[Mapping[tuple[str, str], tuple[Place, ...]]] = {
     **{(group, kind): () for group, kinds in _WITHOUT_TEMPLATES.items() for kind in kinds},
-    ("argoproj.io", "Experiment"): (Place("spec.templates[].template", (Times("spec.templates[].replicas"),)),),
-    ("argoproj.io", "Rollout"): (Place("spec.template", (Times("spec.replicas"),)),),
+    ("argoproj.io", "Experiment"): (_in("spec.templates[]", _REPLICATED),),
+    ("argoproj.io", "Rollout"): (_in("spec", _REPLICATED),),
     ("batch.volcano.sh", "CronJob"): (_in("spec.jobTemplate.spec", _TASKS),),
     ("batch.volcano.sh", "Job"): (_in("spec", _TASKS),),
     ("disaggregatedset.x-k8s.io", "DisaggregatedSet"): (
@@ -157,27 +161,14 @@ LOCATIONS: Final[Mapping[tuple[str, str], tuple[Place, ...]]] = {
     ),
     ("flow.volcano.sh", "JobTemplate"): (_in("spec", _TASKS),),
     ("grove.io", "PodClique"): (Place("spec.podSpec", (Times("spec.replicas"),)),),
-    ("grove.io", "PodCliqueSet"): (
-        Place(
-            f"spec.{_CLIQUES}.podSpec",
-            (
-                Times("spec.replicas", 0),
-                Times(f"spec.{_CLIQUES}.replicas"),
-                Times(
-                    "replicas", group=f"spec.{_GROUPS}", members="cliqueNames", member="spec.template.cliques[].name"
-                ),
-            ),
-        ),
-    ),  # grove, podcliqueset.go
+    ("grove.io", "PodCliqueSet"): (_in("spec", (_CLIQUES,)),),
     ("jobset.x-k8s.io", "JobSet"): (_in("spec", _JOB_SET),),
     **{
-        ("kubeflow.org", kind): (
-            Place(f"spec.{field}.*.template", (Times(f"spec.{field}.*.replicas"),), "spec.elasticPolicy"),
-        )
+        ("kubeflow.org", kind): (_in("spec", (_in(f"{field}.*", _REPLICATED, scaled="elasticPolicy"),)),)
         for kind, field in _TRAINING.items()
     },
     ("kubeflow.org", "MPIJob"): (_in("spec", _MPI),),
-    ("kueue.x-k8s.io", "Workload"): (Place("spec.podSets[].template", (Times("spec.podSets[].count"),)),),
+    ("kueue.x-k8s.io", "Workload"): (_in("spec.podSets[]", (Place("template", (Times("count"),)),)),),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): (_in("spec", _LEADER_WORKER),),
     ("nvidia.com", "DynamoComponentDeployment"): (_in("spec", (_COMPONENT,)),),
     ("nvidia.com", "DynamoGraphDeployment"): (_in("spec.components[]", (_COMPONENT,)),),
@@ -196,9 +187,6 @@ LOCATIONS: Final[Mapping[tuple[str, str], tuple[Place, ...]]] = {
     ("trainer.kubeflow.org", "TrainingRuntime"): (_in("spec.template.spec", _JOB_SET),),
 }
 """The places of pods by API group and kind, whatever the version."""
-
-OF_JOBS: Final = _JOB_SET[0].path
-"""How paths of pods end that Jobs make; their controller states a restart policy if there is none."""
 
 PARTIAL: Final = frozenset({"nvidia.com", "serving.kserve.io", "sparkoperator.k8s.io"})
 """Groups whose pod specs are mixed with other fields, or lack some that their controllers add."""

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from webhook.api.templates import pod_template
-from webhook.api.versions import GROUP
-from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, placed, text
+from webhook.api.versions import GROUP, KINDS
+from webhook.hints.names import renamed
+from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, placed, text, texts
 from webhook.problem import WARNING, Path, Problem, Steps, value_at
+from webhook.spelling import nearest
 from webhook.workloads.locations import ManifestIn, every_object, is_held, manifest, released
 from webhook.workloads.nested import HOLDERS, with_texts
 from webhook.workloads.runtimes import merge
@@ -300,6 +302,20 @@ def lost(obj: JSONObject) -> Iterator[Problem]:
     check = _LOST.get(version.rpartition("/")[0]) if isinstance(version, str) else None
     for path, message, hint in check(obj) if check else ():
         yield Problem(WARNING, "claims-lost", "ClaimsLost", Path(path), message, hint)
+
+
+def misnamed(obj: JSONObject) -> Iterator[Problem]:
+    """Warn of the names of kinds that DRA does not have, as in the target of a patch, or in a list of kinds."""
+    for steps, part in every_object(obj):
+        groups = text(part, "group"), text(part, "apiVersion").partition("/")[0], *texts(part, "apiGroups")
+        if GROUP not in groups or "metadata" in part or "spec" in part:  # the latter are manifests
+            continue
+        named = ((("kinds", index), each) for index, each in enumerate(_items(part, "kinds")))
+        for path, kind in ((("kind",), part.get("kind")), *named):
+            if isinstance(kind, str) and kind.isalpha() and kind not in KINDS and (near := nearest(kind, KINDS)):
+                hint, fix = renamed(near)
+                message = f'{GROUP} has no kind "{kind}": this is about no objects'
+                yield Problem(WARNING, "unknown-kind", "NotFound", Path((*steps, *path)), message, hint, fix=fix)
 
 
 def _stated(obj: JSONObject, at: Steps, *names: str) -> Iterator[Steps]:

@@ -22,7 +22,8 @@ from webhook.api.core.container import ResourceList, pull_policy
 from webhook.api.core.values import Bytes, IntOrString, MicroTime, Quantity, Time
 from webhook.objects import mapping
 from webhook.problem import Path, Problem, required
-from webhook.schema import Anything, Array, Bool, Default, Field, Int, Map, Nested, Struct, Text
+from webhook.schema.declarations import Default, Field, Struct
+from webhook.schema.fields import Anything, Array, Bool, Int, Map, Nested, Text
 
 if TYPE_CHECKING:
     from webhook.api.core.meta import Object

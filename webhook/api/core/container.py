@@ -17,7 +17,8 @@ from webhook.formats.quantities import Quantity as Amount
 from webhook.formats.quantities import parse_quantity
 from webhook.problem import WARNING, Key, Path, Problem, Verbatim, forbidden, invalid, malformed, quoted, required
 from webhook.release import Release
-from webhook.schema import Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
+from webhook.schema.declarations import check, exactly_one
+from webhook.schema.fields import Array, Bool, Int, Map, Nested, Text, View
 
 REQUESTS_SINCE: Final = 31
 """The release from which on a container may use one request of a claim."""

@@ -15,6 +15,7 @@ from webhook import formats
 from webhook.api.core.values import Time, V1Struct
 from webhook.formats.timestamps import go_timestamp, shown_timestamp
 from webhook.problem import (
+    AS_JSON_SINCE,
     IMMUTABLE_FIELD,
     NOTE,
     WARNING,
@@ -32,26 +33,9 @@ from webhook.problem import (
     too_long,
 )
 from webhook.release import Release
-from webhook.schema import (
-    CREATE,
-    IN_PLACE,
-    OLDEST,
-    UPDATE,
-    UPDATE_STATUS,
-    Anything,
-    Array,
-    Bool,
-    Int,
-    Map,
-    Nested,
-    Struct,
-    Target,
-    Text,
-    View,
-    check,
-    transition,
-)
-from webhook.schema.declarations import name_of
+from webhook.schema.declarations import IN_PLACE, Struct, check, name_of, transition
+from webhook.schema.fields import Anything, Array, Bool, Int, Map, Nested, Text, View
+from webhook.schema.target import CREATE, OLDEST, UPDATE, UPDATE_STATUS, Target
 
 ANNOTATIONS_MAX_BYTES = 256 * 1024
 _BYTES = 4
@@ -318,14 +302,11 @@ def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
 def deletion_is_requested(meta: View, old: View) -> Iterator[Problem]:
     """An update does not delete: what tells of the deletion is set by the API server, and then stays."""
     if "deletionTimestamp" in meta and "deletionTimestamp" not in old:
-        time, is_json = meta.deletionTimestamp, meta.release >= _TIME_AS_JSON_SINCE
+        time, is_json = meta.deletionTimestamp, meta.release >= AS_JSON_SINCE
         shown = shown_timestamp(time) if is_json else Verbatim(go_timestamp(time))
         yield invalid(meta / "deletionTimestamp", shown, IMMUTABLE_FIELD)
     if "deletionGracePeriodSeconds" in meta and meta.deletionGracePeriodSeconds != old.deletionGracePeriodSeconds:
         yield invalid(meta / "deletionGracePeriodSeconds", meta.deletionGracePeriodSeconds, IMMUTABLE_FIELD)
-
-
-_TIME_AS_JSON_SINCE = 34
 
 
 @check(Metadata, given=["generateName"])

@@ -11,15 +11,13 @@ from typing import Any, ClassVar, Final
 from webhook import formats
 from webhook.api.core.meta import OPERATORS, wrong_values
 from webhook.api.core.values import V1Struct
-from webhook.problem import Fix, Problem, Verbatim, invalid, malformed, of_own_type, required
+from webhook.problem import AS_JSON_SINCE, Fix, Problem, Verbatim, invalid, malformed, of_own_type, required
 from webhook.release import Release
-from webhook.schema import Array, Nested, Target, Text, View, check
-
-_JSON_SINCE = 34
-"""From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
+from webhook.schema.declarations import IN_PLACE, check
+from webhook.schema.fields import Array, Nested, Text, View
 
 
-class UncheckedRequirement(V1Struct):
+class _Unchecked(V1Struct):
     """A condition on a node's labels or fields, without their rules."""
 
     go_name = "NodeSelectorRequirement"
@@ -29,52 +27,31 @@ class UncheckedRequirement(V1Struct):
     values = Array(Text(), "The values that the operator compares the label with.")
 
 
-class Requirement(UncheckedRequirement):
-    """A condition on a node's labels, whose values need not be valid for labels."""
-
-    key = UncheckedRequirement.key.but(formats=(formats.label_key,), always=True)
-
-
-class NodeSelectorRequirement(Requirement):
+class NodeSelectorRequirement(_Unchecked):
     """A condition on a node's labels."""
 
-
-class RequiredRequirement(Requirement):
-    """A condition on the labels of a node that a pod must run on."""
+    key = _Unchecked.key.but(formats=(formats.label_key,), always=True)
 
 
-class NodeFieldRequirement(UncheckedRequirement):
+class NodeFieldRequirement(_Unchecked):
     """A condition on a node's fields, of which only the name can be matched."""
 
-    key = UncheckedRequirement.key.but(doc="The field: metadata.name.")
-    operator = UncheckedRequirement.operator.but(doc="In or NotIn.")
-    values = UncheckedRequirement.values.but(doc="One node name.")
+    key = _Unchecked.key.but(doc="The field: metadata.name.")
+    operator = _Unchecked.operator.but(doc="In or NotIn.")
+    values = _Unchecked.values.but(doc="One node name.")
 
 
-class Term(V1Struct):
+class NodeSelectorTerm(V1Struct):
     """Conditions that a node must all meet; an empty term matches no node."""
 
-    go_name = "NodeSelectorTerm"
     atomic = True
     instead: ClassVar = {"matchLabels": "write matchExpressions: [{key: KEY, operator: In, values: [VALUE]}]"}
 
-    matchExpressions = Array(Nested(Requirement), "Conditions on labels.")
+    matchExpressions = Array(Nested(NodeSelectorRequirement), "Conditions on labels.")
     matchFields = Array(Nested(NodeFieldRequirement), "Conditions on fields.")
 
 
-class NodeSelectorTerm(Term):
-    """Conditions that a node must all meet; an empty term matches no node."""
-
-    matchExpressions = Term.matchExpressions.but(item=Nested(NodeSelectorRequirement))
-
-
-class RequiredTerm(Term):
-    """Conditions that a node must all meet for a pod to run on it; an empty term matches no node."""
-
-    matchExpressions = Term.matchExpressions.but(item=Nested(RequiredRequirement))
-
-
-class NodeSelector(V1Struct):
+class _Terms(V1Struct):
     """Terms of which a node must meet one."""
 
     atomic = True
@@ -88,12 +65,14 @@ class NodeSelector(V1Struct):
     )
 
 
-class RequiredNodeSelector(NodeSelector):
+class NodeSelector(_Terms):
+    """Terms of which a node must meet one."""
+
+
+class RequiredNodeSelector(_Terms):
     """Terms of which a node must meet one for a pod to run on it."""
 
     go_name = "NodeSelector"
-
-    nodeSelectorTerms = NodeSelector.nodeSelectorTerms.but(item=Nested(RequiredTerm))
 
 
 _OPERATORS: Final = (*OPERATORS, "Gt", "Lt")
@@ -116,7 +95,7 @@ def _no_operator(requirement: View, known: Sequence[str]) -> Problem:
     return problem._replace(hint=f'did you mean "{meant}"?', fix=Fix("replace", meant)) if meant in known else problem
 
 
-@check(Requirement, before="key")
+@check(NodeSelectorRequirement, before="key")
 def values_for_operator(requirement: View) -> Iterator[Problem]:
     """In and NotIn need values, Gt and Lt exactly one, Exists and DoesNotExist none."""
     yield from wrong_values(requirement)
@@ -126,20 +105,21 @@ def values_for_operator(requirement: View) -> Iterator[Problem]:
         yield required(requirement / "values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
 
 
-def are_labels(requirement: Any, target: Target) -> bool:
-    """Tell whether all values of a condition are valid for labels."""
-    return not any(formats.label_value(value, target.release) for value in requirement.values)
-
-
-@check(NodeSelectorRequirement, since=32, given=["values"])
-@check(RequiredRequirement, since=33, given=["values"])
-def label_values(requirement: View) -> Iterator[Problem]:
+@check(NodeSelector, since=32, before=IN_PLACE)
+@check(RequiredNodeSelector, since=33, before=IN_PLACE)
+def label_values(selector: View) -> Iterator[Problem]:
     """The values must be valid for labels; others would never match."""
-    if requirement.target.stored:
-        return
-    for index, value in enumerate(requirement.values):
-        faults = formats.label_value(value or "", requirement.release)
-        yield from malformed(requirement / "values" / index, value or "", faults)
+    if not selector.target.stored:
+        yield from other_values(selector)
+
+
+def other_values(selector: View) -> Iterator[Problem]:
+    """Find values that are not valid for labels."""
+    for term in selector.nodeSelectorTerms:
+        for requirement in term.matchExpressions:
+            for index, value in enumerate(requirement.values):
+                faults = formats.label_value(value or "", selector.release)
+                yield from malformed(requirement / "values" / index, value or "", faults)
 
 
 @check(NodeFieldRequirement)
@@ -163,6 +143,6 @@ def shown_terms(terms: Sequence[Any] | None, release: Release) -> Any:
     Args:
         terms: The terms; None if the list is absent, as Go tells it from an empty one.
     """
-    if terms or release >= _JSON_SINCE:
+    if terms or release >= AS_JSON_SINCE:
         return terms
     return Verbatim(f"[]core.NodeSelectorTerm{'(nil)' if terms is None else '{}'}")

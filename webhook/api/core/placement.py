@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from webhook import formats
-from webhook.api.core.nodeselector import RequiredNodeSelector, Term, are_labels
+from webhook.api.core.nodeselector import NodeSelectorTerm, RequiredNodeSelector, other_values
 from webhook.api.core.values import Others, V1Struct
+from webhook.escapes import go_integer
 from webhook.patterns import Pattern
 from webhook.problem import Problem, invalid, malformed, not_supported, of_own_type, quoted
-from webhook.schema import Array, Int, Nested, Text, View, check
+from webhook.schema.declarations import check
+from webhook.schema.fields import Array, Int, Nested, Text, View
 
 
 class Toleration(V1Struct):
@@ -80,25 +82,14 @@ def _number(toleration: View) -> Iterator[Problem]:
     path, value = toleration / "value", toleration.value
     if not _decimal_pattern.fullmatch(value):
         yield invalid(path, value, _NO_DECIMAL if value else "must be non-empty")
-    if error := _unparsable(value):
+    try:
+        go_integer(value)
+    except ValueError as error:
         yield invalid(path, value, f"strconv.ParseInt: parsing {quoted(value)}: {error}")
 
 
 _NO_DECIMAL: Final = "must be a valid decimal integer in canonical form"
 _decimal_pattern = Pattern("0|-?[1-9][0-9]*+")
-_number_pattern = Pattern("([+-]?)0*+([0-9]*+)")
-_DIGITS: Final = 19
-"""The most digits of an int64."""
-
-
-def _unparsable(value: str) -> str:
-    """Return the error of Go's ``strconv.ParseInt``; empty if there is none."""
-    number = _number_pattern.fullmatch(value)
-    if number is None or not value.lstrip("+-"):
-        return "invalid syntax"
-    sign, digits = number.groups()
-    is_small = len(digits) <= _DIGITS and -(1 << 63) <= int(f"{sign}0{digits}") < 1 << 63
-    return "" if is_small else "value out of range"
 
 
 class PodSchedulingGate(V1Struct):
@@ -128,7 +119,7 @@ class PreferredSchedulingTerm(V1Struct):
         maximum=(100, _WEIGHTS),
         written=True,
     )
-    preference = Nested(Term, "The preferred nodes.")
+    preference = Nested(NodeSelectorTerm, "The preferred nodes.")
 
 
 class NodeAffinity(V1Struct):
@@ -152,9 +143,4 @@ class Affinity(V1Struct):
 
 def requires_other_values(affinity: View) -> bool:
     """Tell whether any value for a required node is not one of a label (hasInvalidLabelValueInRequiredNodeAffinity)."""
-    required = affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
-    return not all(
-        are_labels(requirement, affinity.target)
-        for term in required.nodeSelectorTerms
-        for requirement in term.matchExpressions
-    )
+    return any(other_values(affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution))

@@ -23,21 +23,9 @@ from webhook.grouping import repeated
 from webhook.objects import items, mapping
 from webhook.problem import Key, Path, Problem, duplicate, forbidden, invalid, required
 from webhook.release import Release
-from webhook.schema import (
-    CREATE,
-    MAIN,
-    OLDEST,
-    STATUS,
-    UPDATE,
-    UPDATE_STATUS,
-    Array,
-    Nested,
-    Target,
-    Text,
-    View,
-    check,
-    transition,
-)
+from webhook.schema.declarations import check, transition
+from webhook.schema.fields import Array, Nested, Text, View
+from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Target
 
 # -- The parts of a pod's status that concern resource claims
 

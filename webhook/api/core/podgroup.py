@@ -13,21 +13,9 @@ from webhook import formats
 from webhook.api.core.meta import Condition, Object
 from webhook.api.core.values import one_member
 from webhook.problem import Problem, invalid
-from webhook.schema import (
-    ITSELF,
-    MAIN,
-    STATUS,
-    UPDATE_STATUS,
-    Anything,
-    Array,
-    Default,
-    Nested,
-    Struct,
-    Text,
-    View,
-    check,
-    exactly_one,
-)
+from webhook.schema.declarations import ITSELF, Default, Struct, check, exactly_one
+from webhook.schema.fields import Anything, Array, Nested, Text, View
+from webhook.schema.target import MAIN, STATUS, UPDATE_STATUS
 
 RESOURCE_CLAIMS_MAX_ITEMS = 4
 

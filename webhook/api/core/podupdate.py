@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from webhook.api.core.nodeselector import Requirement, Term, shown_terms
+from webhook.api.core.nodeselector import NodeSelectorRequirement, NodeSelectorTerm, shown_terms
 from webhook.formats.quantities import decode_quantity
 from webhook.problem import Path, Problem, forbidden, invalid, value_at
 from webhook.release import Release
@@ -129,8 +129,8 @@ def _terms(spec: dict[str, Any]) -> Sequence[dict[str, Any]]:
 def _shown(term: dict[str, Any]) -> dict[str, Any]:
     """Return a term for messages: without empty fields, the others in Go's order."""
     return {
-        name: [{part: each[part] for part in Requirement.fields if each.get(part)} for each in term[name]]
-        for name in Term.fields
+        name: [{part: each[part] for part in NodeSelectorRequirement.fields if each.get(part)} for each in term[name]]
+        for name in NodeSelectorTerm.fields
         if term.get(name)
     }
 

@@ -10,7 +10,8 @@ from webhook.formats.quantities import decode_quantity
 from webhook.formats.timestamps import format_timestamp, parse_timestamp
 from webhook.patterns import Pattern
 from webhook.problem import Path, Problem, invalid
-from webhook.schema import Field, Parsed, Struct
+from webhook.schema.declarations import Field, Struct
+from webhook.schema.fields import Parsed
 
 
 class V1Struct(Struct):

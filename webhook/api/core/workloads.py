@@ -25,7 +25,9 @@ from webhook.problem import (
     required,
 )
 from webhook.release import Release
-from webhook.schema import MAIN, OLDEST, UPDATE, Anything, Bool, Nested, View, check, transition
+from webhook.schema.declarations import check, transition
+from webhook.schema.fields import Anything, Bool, Nested, View
+from webhook.schema.target import MAIN, OLDEST, UPDATE
 
 
 class PodTemplateSpec(V1Struct):

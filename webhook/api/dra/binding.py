@@ -8,7 +8,7 @@ from webhook import formats
 from webhook.api.dra.names import TAGGED
 from webhook.grouping import repeated
 from webhook.problem import Problem, duplicate, invalid
-from webhook.schema import Array, Text, View
+from webhook.schema.fields import Array, Text, View
 
 BINDING_CONDITIONS_MAX_ITEMS = 4
 CONDITION_LISTS = ("bindingConditions", "bindingFailureConditions")

@@ -23,7 +23,8 @@ from webhook.api.dra.taints import AllocatedToleration, tolerations
 from webhook.formats import canonical_cidr
 from webhook.problem import IMMUTABLE_FIELD, Problem, Verbatim, duplicate, forbidden, invalid, malformed
 from webhook.release import Release
-from webhook.schema import IN_PLACE, NEW, Array, Bool, Map, Nested, Struct, Text, View, check, transition
+from webhook.schema.declarations import IN_PLACE, NEW, Struct, check, transition
+from webhook.schema.fields import Array, Bool, Map, Nested, Text, View
 
 RESULTS_MAX_ITEMS = 32
 CONFIG_MAX_ITEMS = 64

@@ -24,22 +24,8 @@ from webhook.api.dra.taints import DeviceTaint
 from webhook.formats.quantities import Quantity as Value
 from webhook.formats.quantities import whole_quantity, wrapped
 from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_found, refused, required, too_many
-from webhook.schema import (
-    CHANGED,
-    IN_PLACE,
-    Array,
-    Bool,
-    Field,
-    Int,
-    Map,
-    Nested,
-    Struct,
-    Text,
-    View,
-    check,
-    exactly_one,
-)
-from webhook.schema.fields import SIZE_ENDS_LIST_SINCE
+from webhook.schema.declarations import CHANGED, IN_PLACE, Field, Struct, check, exactly_one
+from webhook.schema.fields import SIZE_ENDS_LIST_SINCE, Array, Bool, Int, Map, Nested, Text, View
 
 # -- The capacity of a device, and how much of it a request may take
 

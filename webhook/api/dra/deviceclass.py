@@ -10,7 +10,9 @@ from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.dra.names import TAGGED
 from webhook.api.dra.opaque import DeviceConfiguration
 from webhook.api.dra.selectors import selectors
-from webhook.schema import CHANGED, OLDEST, STORED, Array, Nested, Struct, Text
+from webhook.schema.declarations import CHANGED, STORED, Struct
+from webhook.schema.fields import Array, Nested, Text
+from webhook.schema.target import OLDEST
 
 CONFIG_MAX_ITEMS = 32
 _NODES = "remove the field: the driver's ResourceSlices say which nodes have its devices"

@@ -12,7 +12,9 @@ from webhook.api.dra.selectors import derived_attributes, selectors
 from webhook.api.dra.taints import tolerations
 from webhook.problem import Problem, invalid, not_supported, null, required
 from webhook.release import Release
-from webhook.schema import ANY, OLDEST, Array, Bool, Default, Inlining, Int, Map, Nested, Struct, Text, View, check
+from webhook.schema.declarations import ANY, Default, Inlining, Struct, check
+from webhook.schema.fields import Array, Bool, Int, Map, Nested, Text, View
+from webhook.schema.target import OLDEST
 
 FIRST_AVAILABLE_MAX_ITEMS = 8
 

@@ -9,7 +9,9 @@ from webhook.api.core.meta import ClusterObject, CountedObject, conditions
 from webhook.api.dra.names import dns_label, driver_name, pool_name
 from webhook.api.dra.selectors import selectors
 from webhook.api.dra.taints import DeviceTaintOfRule
-from webhook.schema import MAIN, STATUS, STORED, Nested, Struct, Text
+from webhook.schema.declarations import STORED, Struct
+from webhook.schema.fields import Nested, Text
+from webhook.schema.target import MAIN, STATUS
 
 CONDITIONS_MAX_ITEMS = 8
 

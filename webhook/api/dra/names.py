@@ -11,7 +11,8 @@ from typing import Any, Final
 from webhook import formats
 from webhook.patterns import Pattern
 from webhook.problem import Path, Problem, invalid, malformed, of_own_type, required, too_long, type_invalid
-from webhook.schema import OLDEST, Target, Text
+from webhook.schema.fields import Text
+from webhook.schema.target import OLDEST, Target
 
 DRIVER_NAME_MAX_BYTES = 63
 POOL_NAME_MAX_BYTES = 253

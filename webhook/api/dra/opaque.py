@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from webhook.api.dra.names import TAGGED_DRIVER_NAME, driver_name
 from webhook.problem import Path, Problem, Verbatim, invalid, required, too_long
-from webhook.schema import OLDEST, Anything, Nested, Struct, Target
-from webhook.schema.declarations import Check
-from webhook.schema.fields import CompiledField
+from webhook.schema.declarations import Struct
+from webhook.schema.fields import Anything, Check, CompiledField, Nested
+from webhook.schema.target import OLDEST, Target
 
 RAW_MAX_BYTES = {32: 10 * 1024}
 """The most bytes of a driver's own JSON, from Kubernetes 1.32 on."""

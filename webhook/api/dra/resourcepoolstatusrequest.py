@@ -16,7 +16,9 @@ from webhook.api.core.values import Quantity
 from webhook.api.dra.names import attribute_of_a_domain, pool_path
 from webhook.grouping import repeated
 from webhook.problem import IMMUTABLE_FIELD, Problem, duplicate, invalid
-from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, View, check, transition
+from webhook.schema.declarations import NEW, Struct, check, transition
+from webhook.schema.fields import Array, Int, Nested, Text, View
+from webhook.schema.target import MAIN, STATUS, UPDATE_STATUS
 
 POOLS_MAX_ITEMS = 1000
 CONDITIONS_MAX_ITEMS = 10

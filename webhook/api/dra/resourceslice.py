@@ -13,8 +13,9 @@ from webhook.api.dra.device import CounterSet, Device, list_attributes
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, pool_name
 from webhook.problem import WARNING, Key, Problem, invalid, null, quoted, required, too_many
 from webhook.release import Release
-from webhook.schema import IN_PLACE, OLDEST, Array, Bool, Int, Nested, Struct, Text, View, check
-from webhook.schema.fields import SIZE_ENDS_LIST_SINCE
+from webhook.schema.declarations import IN_PLACE, Struct, check
+from webhook.schema.fields import SIZE_ENDS_LIST_SINCE, Array, Bool, Int, Nested, Text, View
+from webhook.schema.target import OLDEST
 
 DEVICES_MAX_ITEMS = 128
 ADVANCED_DEVICES_MAX_ITEMS = 64

@@ -13,7 +13,9 @@ from webhook.api.dra.names import TAGGED, attribute_of_a_domain
 from webhook.budget import BudgetExceededError, current
 from webhook.formats import exceeds
 from webhook.problem import Path, Problem, forbidden, internal, invalid, refused, too_long
-from webhook.schema import Array, Nested, Struct, Target, Text
+from webhook.schema.declarations import Struct
+from webhook.schema.fields import Array, Nested, Text
+from webhook.schema.target import Target
 
 SELECTORS_MAX_ITEMS = 32
 EXPRESSION_MAX_BYTES = 10 * 1024

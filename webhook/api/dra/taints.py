@@ -9,7 +9,9 @@ from webhook import formats
 from webhook.api.core.values import Time
 from webhook.api.dra.names import TAGGED
 from webhook.problem import Path, Problem, invalid, malformed, not_supported
-from webhook.schema import CHANGED, Array, Int, Nested, Struct, Target, Text, View, check
+from webhook.schema.declarations import CHANGED, Struct, check
+from webhook.schema.fields import Array, Int, Nested, Text, View
+from webhook.schema.target import Target
 
 EFFECTS = {33: ("NoExecute", "NoSchedule"), 35: ("NoExecute", "NoSchedule", "None")}
 

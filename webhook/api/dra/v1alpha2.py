@@ -17,23 +17,9 @@ from webhook.api.dra.claimstatus import AllocationStatus
 from webhook.api.dra.names import driver_name
 from webhook.api.dra.selectors import compiled
 from webhook.problem import Path, Problem, Verbatim, forbidden, invalid, quoted, required
-from webhook.schema import (
-    MAIN,
-    OLDEST,
-    STATUS,
-    STORED,
-    UPDATE_STATUS,
-    Anything,
-    Array,
-    Bool,
-    Int,
-    Nested,
-    Struct,
-    Text,
-    View,
-    check,
-    transition,
-)
+from webhook.schema.declarations import STORED, Struct, check, transition
+from webhook.schema.fields import Anything, Array, Bool, Int, Nested, Text, View
+from webhook.schema.target import MAIN, OLDEST, STATUS, UPDATE_STATUS
 
 # -- v1alpha2 of Kubernetes 1.27 to 1.30: claims that a driver's own controller allocates
 

@@ -12,6 +12,7 @@ from webhook.cel.functions import Overload, member
 from webhook.cel.runtime.operators import compare
 from webhook.cel.types.base import BOOL, INT, STRING, struct
 from webhook.cel.types.values import INT_MAX, UINT_MAX, only_class
+from webhook.escapes import go_integer
 from webhook.formats import quoted
 from webhook.records import NamedTuple
 
@@ -20,8 +21,6 @@ _PARTS: Final = 3
 _DIGITS: Final = frozenset("0123456789")
 _ALPHANUMERIC: Final = _DIGITS | frozenset(f"{string.ascii_letters}-")
 _WRAP: Final = 2**64
-_SHORT: Final = 19
-"""Digits that always fit 64 bits."""
 
 
 @only_class(SEMVER, cel_has_slices=True)  # in Go; so it cannot be a key of a map
@@ -93,11 +92,10 @@ def _identifier(text: str) -> tuple[bool, int, str]:
 
 def _uint64(text: str) -> int:
     """Reads digits, with the errors of Go's strconv.ParseUint."""
-    if not text:
-        raise EvaluationError(f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax")
-    if len(text) <= _SHORT or (len(text) == _SHORT + 1 and int(text) <= UINT_MAX):
-        return int(text)
-    raise EvaluationError(f"strconv.ParseUint: parsing {quoted(text)}: value out of range")
+    try:
+        return go_integer(text, 0, UINT_MAX)
+    except ValueError as error:
+        raise EvaluationError(f"strconv.ParseUint: parsing {quoted(text)}: {error}") from None
 
 
 def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 - an argument of the expression

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from webhook.budget import READ, work
 from webhook.cel.errors import EvaluationError
-from webhook.cel.syntax.lexer import integer
 from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type
 from webhook.cel.types.values import (
     INT_MAX,
@@ -29,7 +28,7 @@ from webhook.cel.types.values import (
     uint64,
     within,
 )
-from webhook.escapes import GO_BOOLEANS, GO_ESCAPES
+from webhook.escapes import GO_BOOLEANS, GO_ESCAPES, go_integer
 from webhook.formats.timestamps import CYCLE_DAYS, CYCLE_YEARS, parse_with_zone
 from webhook.patterns import Pattern
 
@@ -128,11 +127,10 @@ def _offset(zone: str) -> int:
     """
     numbers = []
     for part in zone.split(":", 1):
-        number = _int64(part)
-        if number is None:
-            reason = "value out of range" if _INTEGER.fullmatch(part) else "invalid syntax"
-            raise EvaluationError(f'strconv.Atoi: parsing "{part.translate(GO_ESCAPES)}": {reason}')
-        numbers.append(number)
+        try:
+            numbers.append(go_integer(part))
+        except ValueError as error:
+            raise EvaluationError(f'strconv.Atoi: parsing "{part.translate(GO_ESCAPES)}": {error}') from None
     hours, minutes = numbers
     total = hours * 60 + (-minutes if zone.startswith("-") else minutes)
     nanos = (total * 60 * NANOS - INT_MIN) % 2**64 + INT_MIN  # as Go's durations overflow
@@ -175,8 +173,6 @@ def in_units(unit: int) -> Callable[[Duration], int]:
     return convert
 
 
-_INTEGER: Final = Pattern(r"[+-]?[0-9]+")
-_DIGITS: Final = Pattern(r"[0-9]+")
 _DECIMALS: Final = "[0-9]+(?:_[0-9]+)*"
 _HEXADECIMALS: Final = "[0-9a-f]+(?:_[0-9a-f]+)*"
 _DOUBLE: Final = Pattern(
@@ -196,27 +192,22 @@ def _reader(target: Type, read: Callable[[str], Value], characters: int = READ) 
     """A conversion of texts.
 
     Args:
-        read: Gives None for a text that has no value.
+        read: Gives None for a text that has no value, or raises ValueError.
         characters: How many it reads for a unit of work.
     """
 
     def convert(text: str) -> Value:
         work(len(text) // characters)
-        found = read(text)
-        if found is None:
-            raise _failure(STRING, target)
-        return found
+        with suppress(ValueError):
+            if (found := read(text)) is not None:
+                return found
+        raise _failure(STRING, target)
 
     return convert
 
 
-def _int64(text: str) -> int | None:
-    return integer(text, INT_MIN, INT_MAX) if _INTEGER.fullmatch(text) else None
-
-
-def _uint64(text: str) -> UInt | None:
-    value = integer(text, 0, UINT_MAX) if _DIGITS.fullmatch(text) else None
-    return None if value is None else UInt(value)
+def _uint64(text: str) -> UInt:
+    return UInt(go_integer(text, 0, UINT_MAX))
 
 
 def _double(text: str) -> float | None:
@@ -276,7 +267,7 @@ CONVERSIONS: Final[Mapping[Type, Mapping[Type, Callable[[Any], Value]]]] = {
         INT: identity,
         DOUBLE: lambda number: int(within(number, INT_MIN + 1, INT_MAX)),  # without the least, as in cel-go
         DURATION: lambda duration: duration.nanos,
-        STRING: _reader(INT, _int64),
+        STRING: _reader(INT, go_integer),
         TIMESTAMP: lambda timestamp: timestamp.nanos // NANOS,
         UINT: lambda number: int64(int(number)),
     },
@@ -295,6 +286,11 @@ CONVERSIONS: Final[Mapping[Type, Mapping[Type, Callable[[Any], Value]]]] = {
         INT: lambda seconds: Timestamp(seconds * NANOS),
         STRING: _reader(TIMESTAMP, parse_timestamp, 16),
     },
-    UINT: {UINT: identity, DOUBLE: uint64, INT: uint64, STRING: _reader(UINT, _uint64)},
+    UINT: {
+        UINT: identity,
+        DOUBLE: uint64,
+        INT: uint64,
+        STRING: _reader(UINT, _uint64),
+    },
 }
 """The implementations of conversions, by the type that they give and the type that they take."""

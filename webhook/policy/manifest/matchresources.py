@@ -12,7 +12,8 @@ from webhook import formats
 from webhook.api.core.catalogue import of_policies
 from webhook.grouping import repeated
 from webhook.problem import Problem, duplicate, invalid, malformed, not_supported, required
-from webhook.schema import View, check
+from webhook.schema.declarations import check
+from webhook.schema.fields import View
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")

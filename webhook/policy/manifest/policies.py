@@ -35,8 +35,10 @@ from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, PATCHES, VALIDATING
 from webhook.problem import Path, Problem, duplicate, forbidden, invalid, malformed, not_supported, required, too_many
 from webhook.release import Release
-from webhook.schema import CREATE, IN_PLACE, CompiledStruct, Target, View, check, compile_struct
+from webhook.schema.declarations import IN_PLACE, check
 from webhook.schema.decoding import apart
+from webhook.schema.fields import CompiledStruct, View, compile_struct
+from webhook.schema.target import CREATE, Target
 
 MAX_MATCH_CONDITIONS: Final = 64
 _IDENTIFIER: Final = Pattern("[_a-zA-Z][_a-zA-Z0-9]*")
