@@ -591,8 +591,8 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
     for report, column in zip(reports, columns, strict=True):
         for finding in report.findings:
             # Hints may differ between releases.
-            key = finding._replace(kubernetes="", problem=finding.problem._replace(hint="", fix=None, issues=()))
-            rows.setdefault(key, {}).setdefault(column, finding)
+            problem = finding.problem._replace(hint="", fix=None, issues=(), is_later=False)
+            rows.setdefault(finding._replace(kubernetes="", problem=problem), {}).setdefault(column, finding)
         first.files |= report.files
     first.sort(map(_of_releases, rows.values()))
     first.remarks = list(dict.fromkeys(line for report in reports for line in report.remarks))
@@ -602,7 +602,8 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
 def _of_releases(row: Mapping[str, Finding]) -> Finding:
     """Make one finding of those of several releases, with what helps in each; a fix for some of them is left out."""
     finding, *others = row.values()
-    problem, releases = finding.problem, tuple(row)
+    is_later, releases = all(each.problem.is_later for each in row.values()), tuple(row)
+    problem = finding.problem._replace(is_later=is_later)
     if any(each.problem.hint != problem.hint for each in others):
         said = _together({by: each.problem.hint for by, each in row.items()})
         problem = problem._replace(hint=Remark(said) if isinstance(problem.hint, Remark) else said)
