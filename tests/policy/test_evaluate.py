@@ -248,11 +248,13 @@ def test_subresources_are_named_with_their_resource_and_paths_whole_or_by_their_
 
 @each_row(
     ("document", "text"),
-    ([], "an authorizer's file has a list of rules: {rules: "),
-    ({"rules": [1]}, "rules[0]: a rule is a map with users, groups, "),
-    ({"rules": [{"verb": ["get"]}]}, "rules[0].verb: unknown field; a rule has users, "),
-    ({"rules": [{"resources": ["pods"]}]}, "rules[0].verbs: a rule names the verbs that it allows, or *"),
-    ({"rules": [{"verbs": "get"}]}, "rules[0].verbs: must be a list of texts"),
+    ([], "[] is not of type object"),
+    ({}, 'rules is missing; add it, as in [{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]'),
+    ({"rules": [1]}, 'rules[0]: 1 is not of type object; write a map, as in {"apiGroups":'),
+    ({"rules": [{"verb": ["get"]}]}, 'rules[0].verb: unknown field "verb"; did you mean "verbs"?'),
+    ({"rules": [{"resources": ["pods"]}]}, "rules[0]: verbs is missing"),
+    ({"rules": [{"verbs": []}]}, "rules[0].verbs: must not be empty"),
+    ({"rules": [{"verbs": "get"}]}, 'rules[0].verbs: "get" is not of type array; write a list, even of one item'),
 )
 def test_a_malformed_list_is_refused(document: object, text: str) -> None:
     with pytest.raises(AuthorizerError) as caught:

@@ -73,6 +73,17 @@ def _removed(tree: Tree, found: PlacedNode, _fix: Fix) -> Sequence[Edit]:
     return [Edit(start, tree.line_end(found.node.end), "")]
 
 
+def _unwrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
+    """Replace a map by its fields: without any, it is removed."""
+    return _removed(tree, found, fix) if _is_empty(tree, found.node) else unwrapped(tree, found)
+
+
+def _is_empty(tree: Tree, node: Node) -> bool:
+    """Tell whether a value is null, or a map without fields."""
+    written = tree.text[node.start : node.end]
+    return not (node.entries or node.items) and (written == "{}" if node.style else written in NULLS)
+
+
 def _map_to_list(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
     """Make each entry of a map an item of a list, in which a field holds what was the key.
 
@@ -140,8 +151,7 @@ def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> Seque
         if target is None:
             return (FlowMap if around.style else BlockMap)(tree, around).box(within, names)
         inner = target.value
-        is_absent = not (inner.entries or inner.items or inner.style) and tree.text[inner.start : inner.end] in NULLS
-        if inner.is_whole and not (around.style or inner.style) and (inner.entries or is_absent):
+        if inner.is_whole and not around.style and (_is_empty(tree, inner) or (inner.entries and not inner.style)):
             return BlockMap(tree, around).into(within, names)
     return ()
 
@@ -161,7 +171,7 @@ _BY_CHANGE: Final[dict[str, Callable[[Tree, PlacedNode, Fix], Sequence[Edit]]]] 
     "quote": lambda tree, found, _: quoted(tree.text, found.node),
     "rename": _renamed,
     "remove": _removed,
-    "unwrap": lambda tree, found, _: unwrapped(tree, found),
+    "unwrap": _unwrapped,
     "wrap": _wrapped,
     "alone": lambda tree, found, _: alone(tree, found.entry) if found.entry else (),
     "list": _map_to_list,

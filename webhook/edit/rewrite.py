@@ -339,7 +339,7 @@ class BlockMap:
         parts, inner, step = self._parts(first, last), self._entries[target].value, tree.step
         if inner.entries:
             step = " " * (tree.column(inner.entries[0].start) - self._column)
-        else:  # null may be written
+        else:  # null may be written, or {}
             behind = self._whole(tree.text[inner.end : self._ends[target]])
             head, colon, _ = parts[target].removesuffix(behind).rpartition(":")
             parts[target] = head + colon + behind

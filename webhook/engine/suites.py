@@ -71,21 +71,34 @@ _SCHEMA: Final = os.path.join(os.path.dirname(__file__), "suite.schema.json")
 _OR_NAME: Final = "write an object, or the name of one of the suite's objects"
 
 
-class SuiteError(ValueError):
-    """A suite is malformed at a path; the text says how, and how to fix it."""
+class CaseFailure(NamedTuple):
+    """What is wrong with a suite, or how a verdict differs from the expected one.
 
-    def __init__(self, path: Path, text: str) -> None:
+    Args:
+        path: The path in the suite.
+    """
+
+    path: Path
+    text: str
+
+
+class SuiteError(ValueError):
+    """A suite is malformed at a path; the text says how, and how to fix it.
+
+    Args:
+        others: What else is wrong with it.
+    """
+
+    def __init__(self, path: Path, text: str, others: Iterable[CaseFailure] = ()) -> None:
         super().__init__(f"{path}: {text}" if path else text)
-        self.path, self.text = path, text
-        self.others: tuple[SuiteError, ...] = ()
-        """Further errors, found at the same time."""
+        self.found = (CaseFailure(path, text), *others)
 
 
 class SuiteErrors:
     """Collects errors of a suite, so that they are reported together."""
 
-    def __init__(self, found: Iterable[SuiteError] = ()) -> None:
-        self.found: list[SuiteError] = [*found]
+    def __init__(self, found: Iterable[CaseFailure] = ()) -> None:
+        self.found = [*found]
 
     @contextmanager
     def collected(self, *where: str | int) -> Iterator[None]:
@@ -93,11 +106,11 @@ class SuiteErrors:
         try:
             yield
         except SuiteError as error:
-            self.found += (error, *error.others)
+            self.found += error.found
         except ValueError as error:
             if not where:
                 raise
-            self.found.append(SuiteError(Path(where), str(error)))
+            self.found.append(CaseFailure(Path(where), str(error)))
 
     def expect_none(self) -> None:
         """Report the collected errors.
@@ -106,9 +119,7 @@ class SuiteErrors:
             SuiteError: There are some.
         """
         if self.found:
-            first, *others = self.found
-            first.others = tuple(others)
-            raise first
+            raise SuiteError(*self.found[0], self.found[1:])
 
 
 class Sent(NamedTuple):
@@ -140,7 +151,7 @@ class Sent(NamedTuple):
             old, path = _object(fields, "oldObject", where, templates)
             _expect_decodable(old, [((), path)], policies)
         if fields.keys().isdisjoint(("object", "oldObject")):
-            errors.found.append(SuiteError(where / "object", "a case has an object, or an oldObject to delete"))
+            errors.found.append(CaseFailure(where / "object", "a case has an object, or an oldObject to delete"))
         with errors.collected(*where, "authorizer"):
             if "authorizer" in fields:
                 authorizer = authorizer_of(fields["authorizer"])
@@ -347,17 +358,6 @@ def _unbound(policy: Policy, policies: PolicySet) -> str:
     return "has no binding"
 
 
-class CaseFailure(NamedTuple):
-    """A difference between a verdict and the expected one, or why there is no verdict.
-
-    Args:
-        path: The path in the suite.
-    """
-
-    path: Path
-    text: str
-
-
 class CaseResult(NamedTuple):
     """The result of one case.
 
@@ -406,7 +406,7 @@ class _Case(NamedTuple):
     where: Path
     fields: JSONObject
     context: Sequence[Given]
-    wrong: Sequence[SuiteError]
+    wrong: Sequence[CaseFailure]
 
 
 class _Suite(NamedTuple):
@@ -473,12 +473,12 @@ def _read(suite: object, beside: Iterable[Given | JSONObject], release: Release 
     document = _stated(suite)
     if isinstance(document, dict) and isinstance(document.get("cases"), list):
         document["cases"] = [*map(_stated, document["cases"])]
-    errors, of_cases = SuiteErrors(), dict[Any, list[SuiteError]]()
+    errors, of_cases = SuiteErrors(), dict[Any, list[CaseFailure]]()
     for path, message, hint, *_ in Walk({}, is_own=True).check(own_schema(_SCHEMA), document, ()):
         if path != ("kubernetes",):  # whose own error says more
             found = of_cases.setdefault(path[1], []) if path[:1] == CASES and path[1:] else errors.found
             advice = hint or (_OR_NAME if path[2:] in {("object",), ("oldObject",)} else "")
-            found.append(SuiteError(Path(path), f"{message}; {advice}" if advice else message))
+            found.append(CaseFailure(Path(path), f"{message}; {advice}" if advice else message))
     errors.expect_none()
     minor, served, templates = release or DEFAULT, EVERY_VERSION, dict[str, JSONObject]()
     with errors.collected("kubernetes"):
@@ -536,15 +536,17 @@ def _run_case(case: _Case, suite: _Suite, policies: PolicySet) -> CaseResult:
             text = "the API server refuses the object as the policies have changed it: "
             found += (CaseFailure(where / "expect" / "allowed", f"{text}{each}") for each in refusals)
         return CaseResult(name, tuple(found), verdict, unmatched=unmatched if expected["allowed"] else "")
-    return CaseResult(name, tuple(dict.fromkeys(CaseFailure(each.path, each.text) for each in errors.found)))
+    return CaseResult(name, tuple(dict.fromkeys(errors.found)))
 
 
-def _unusable(finding: PolicyFinding, context: Path) -> SuiteError:
+def _unusable(finding: PolicyFinding, context: Path) -> CaseFailure:
     """Return the error of an object that cannot be used with the context of a case."""
     given, problem = finding
     if given.at:
-        return SuiteError(problem.below(given.at, given.at).path, problem.message)
-    return SuiteError(given.place or context, f"{given.manifest.source}: {problem}" if given.manifest else str(problem))
+        return CaseFailure(problem.below(given.at, given.at).path, problem.message)
+    return CaseFailure(
+        given.place or context, f"{given.manifest.source}: {problem}" if given.manifest else str(problem)
+    )
 
 
 def _differences(

@@ -98,7 +98,8 @@ def unpublished(read: Read, parts: Parts, fleet: Fleet, around: Sequence[JSONObj
     if read.domain in domains:
         message = f'{which} has the {read.holder.removesuffix("s")} "{read.domain}/{read.name}"'
     else:
-        message = f'{which} has the domain "{read.domain}" in its {read.holder}'
+        what = f'the domain "{read.domain}" in its {read.holder}' if domains else f"any {read.holder}"
+        message = f"{which} has {what}"
     is_other = (read.domain, read.name) in fleet.published(around, OTHER_HOLDER[read.holder])
     advice = meant_read(read, parts, known, is_other=is_other)
     return finding((), message, advice, character=read.offset if read.domain in domains else read.domain_offset)

@@ -117,7 +117,7 @@ def meant_read(read: Read, parts: Parts, known: Collection[tuple[str, str]], *, 
         names = sorted(name for domain, name in known if domain == read.domain)
         advice = in_expression(parts.text, read.name, names, "it has")
     else:
-        advice = in_expression(parts.text, read.domain, sorted(domains), "domains")
+        advice = in_expression(parts.text, read.domain, sorted(domains), "domains") if domains else Advice()
     # device.attributes["model"].string is meant as model of some domain.
     name, steps = (read.domain, rf"\.{read.name}\b") if read.name in WRITTEN_TYPES else (read.name, "")
     if advice.fix or not (elsewhere := sorted(domain for domain, each in known if each == name)):

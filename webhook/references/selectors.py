@@ -214,7 +214,7 @@ def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, st
     names, is_other = profile.names(known.devices, read.holder), known.has(OTHER_HOLDER[read.holder])
     if kinds and not is_other:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""
-    return message, meant_read(read, selector.parts, names, is_other=is_other) if names or is_other else ""
+    return message, meant_read(read, selector.parts, names, is_other=is_other)
 
 
 def _literal(wanted: str, value: Any) -> str:

@@ -283,7 +283,7 @@ class TestValidate:
         ("{}/p.yaml", ["--as", "a", "--as-user-extra", "b"], "--as-user-extra: 'b' is not KEY=VALUE"),
         ("{}/p.yaml", ["--authorizer", "{}/gone"], "--authorizer: {}/gone: no such file or directory"),
         ("{}/p.yaml", ["--authorizer", "{}/p.yaml"], "--authorizer: {}/p.yaml must hold one document"),
-        ("{}/p.yaml", ["--authorizer", "{}/pod.yaml"], "--authorizer: {}/pod.yaml: an authorizer's"),
+        ("{}/p.yaml", ["--authorizer", "{}/pod.yaml"], "--authorizer: {}/pod.yaml: rules is missing"),
         ("{}/p.yaml", ["--authorizer", "{}/cut.yaml"], "--authorizer: {}/cut.yaml:1: "),
     )
     def test_usage_errors_are_reported(self, policies: str, options: list[str], complaint: str, write: Write) -> None:

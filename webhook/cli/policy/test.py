@@ -179,8 +179,7 @@ def _ran(
             files = partial(_read, os.path.dirname(suite.source))
             result = run_suite(suite.data, beside, minor, is_wanted, guard, read=files)
         except SuiteError as error:
-            wrong = (error, *error.others)
-            findings += (found(Problem(ERROR, "suite", "", each.path, each.text), suite) for each in wrong)
+            findings += (found(Problem(ERROR, "suite", "", *each), suite) for each in error.found)
             return None
         minor = release(stated or str(suite.data.get("kubernetes") or "") or None)
         ran = SuiteRun(suite, f"1.{minor}", result)

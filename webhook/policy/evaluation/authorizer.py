@@ -14,6 +14,7 @@ from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathChe
 from webhook.objects import text
 from webhook.policy.evaluation.request import Request
 from webhook.policy.manifest.model import has
+from webhook.problem import Path
 from webhook.records import NamedTuple
 
 _FIELDS: Final = (
@@ -99,29 +100,32 @@ class Authorizer:
 DENY_ALL: Final = Authorizer()
 
 
+_NAMES: Final = {"type": "array", "items": {"type": "string"}}
+_RULE: Final = {
+    "type": "object",
+    "properties": dict.fromkeys(_FIELDS, _NAMES | {"type": ["array", "null"]}) | {"verbs": _NAMES | {"minItems": 1}},
+    "required": ["verbs"],
+    "additionalProperties": False,
+    "examples": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+}
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"rules": {"type": "array", "items": _RULE, "examples": [_RULE["examples"]]}},
+    "required": ["rules"],
+    "additionalProperties": True,
+}
+"""What an authorizer's file holds."""
+
+
 def authorizer_of(document: object) -> Authorizer:
     """Read a list of rules: ``{"rules": [{"verbs": […], …}, …]}``.
 
     Raises:
         AuthorizerError: The value is not such a list.
     """
-    rules = document.get("rules") if isinstance(document, dict) else None
-    if not isinstance(rules, list):
-        raise AuthorizerError(
-            "an authorizer's file has a list of rules: {rules: [{apiGroups: […], resources: […], verbs: […]}]}"
-        )
-    return Authorizer(_rule_of(rule, f"rules[{index}]") for index, rule in enumerate(rules))
+    from webhook.structural.keywords import Walk  # few policies ask what a user may do
 
-
-def _rule_of(rule: object, where: str) -> Permission:
-    if not isinstance(rule, dict):
-        raise AuthorizerError(f"{where}: a rule is a map with {', '.join(_FIELDS)}")
-    unknown = [str(name) for name in rule if name not in _FIELDS]
-    if unknown:
-        raise AuthorizerError(f"{where}.{unknown[0]}: unknown field; a rule has {', '.join(_FIELDS)}")
-    if not rule.get("verbs"):
-        raise AuthorizerError(f"{where}.verbs: a rule names the verbs that it allows, or *")
-    for name, values in ((name, rule.get(name)) for name in _FIELDS):
-        if values is not None and not (isinstance(values, list) and all(isinstance(each, str) for each in values)):
-            raise AuthorizerError(f"{where}.{name}: must be a list of texts")
-    return Permission(*(frozenset(rule.get(name) or ()) for name in _FIELDS))
+    for path, message, hint, *_ in Walk({}, is_own=True).check(_SCHEMA, document, ()):
+        raise AuthorizerError(": ".join(filter(None, (str(Path(path)), "; ".join(filter(None, (message, hint)))))))
+    rules = document["rules"] if isinstance(document, dict) else ()
+    return Authorizer(Permission(*(frozenset(rule.get(name) or ()) for name in _FIELDS)) for rule in rules)

@@ -35,7 +35,7 @@ from webhook.formats import near_semver, semver
 from webhook.formats.quantities import decode_quantity, near_quantity, quantity
 from webhook.grouping import by_key
 from webhook.hints.selectors import AS_TEXT, COMMENTED, FOR_PATTERNS, comments_in, compared, patterns_in
-from webhook.objects import JSONObject, full_name_of
+from webhook.objects import JSONObject, full_name_of, text
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.patch import steps_of
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
@@ -65,7 +65,7 @@ from webhook.spelling import did_you_mean, either, nearest, some_of
 
 _ALL: Final = "*"
 _COMBINATIONS: Final = 20_000
-"""A policy whose rules match more combinations, as made-up ones do, is not judged."""
+"""A policy whose rules match more combinations, or whose bindings may mean so many parameters, is not judged."""
 _MOST_ALIKE: Final = 20
 """The most warnings of a rule about one expression: to locate thousands in a long one takes minutes."""
 
@@ -474,6 +474,32 @@ def _namespaced_params(policies: PolicySet) -> Iterator[PolicyFinding]:
                 yield PolicyFinding(binding.given, warning("params-without-namespace", path, message, hint))
 
 
+def _missing_params(policies: PolicySet) -> Iterator[PolicyFinding]:
+    """Find bindings whose parameters are not among the files, but almost: misspelt, or in another namespace."""
+    for hook in (*policies.validating, *policies.mutating):
+        kind = hook.policy.param_kind
+        known = [
+            (text(each, "metadata", "namespace"), name) for name, each in (policies.find(kind, "") if kind else ())
+        ]
+        is_judged = 0 < len(known) * len(hook.bindings) <= _COMBINATIONS
+        for binding, ref in ((each, each.param_ref) for each in hook.bindings if is_judged):
+            if kind is None or ref is None or not ref.name:
+                continue
+            spaces = {space for space, name in known if name == ref.name}  # one that is not stated may be any
+            around = [name for space, name in known if not ref.namespace or space in {"", ref.namespace}]
+            field, hint = "namespace", f"it is in namespace {either(sorted(spaces))}"
+            if not spaces:
+                field, hint = "name", did_you_mean(ref.name, around, quotes='"')
+            if hint and ref.name not in around:
+                where = f" in namespace {ref.namespace}" if ref.namespace else ""
+                effect = "always fails" if ref.denies_missing else "never applies"
+                message = (
+                    f"{kind.kind} {quoted(ref.name)} is not among the files{where}: without it, the policy {effect}"
+                )
+                path = Path(("spec", "paramRef", field))
+                yield PolicyFinding(binding.given, warning("params-not-found", path, message, hint))
+
+
 def _unmatched_bindings(policies: PolicySet) -> Iterator[PolicyFinding]:
     """Find bindings for resources that do not exist, or that their policy does not name, without wildcards."""
     path = Path(("spec", "matchResources"))
@@ -539,9 +565,10 @@ def check_policies(
         given: The policies and bindings, with the objects that they read.
         stated: The value of ``--runtime-config``; None if it is unknown.
     """
-    policies = load(given, release, by_cluster=True, runtime_config=stated)
+    policies = load(given, release, by_cluster=True, namespace="", runtime_config=stated)
     kinds = policies.kinds
-    findings = [*policies.findings, *_namespaced_params(policies), *_unmatched_bindings(policies)]
+    findings = [*policies.findings, *_namespaced_params(policies), *_missing_params(policies)]
+    findings += _unmatched_bindings(policies)
     costs: list[Cost] = []
     accounts = [f"{_ACCOUNT}{full_name_of(each).replace('/', ':')}" for _, each in policies.find(_OF_ACCOUNTS, "")]
     checked, budget = set[int](), Budget(DOCUMENT, is_offline=True)
