@@ -36,14 +36,14 @@ from webhook.formats import near_semver, semver
 from webhook.formats.quantities import decode_quantity, near_quantity, quantity
 from webhook.grouping import by_key
 from webhook.hints.selectors import AS_TEXT, COMMENTED, FOR_PATTERNS, comments_in, compared, patterns_in
-from webhook.objects import JSONObject, full_name_of, text
+from webhook.objects import JSONObject, full_name_of, name_of, text
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.patch import steps_of
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.request import SERVICE_ACCOUNT
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import RULES, load, named_versions
-from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource, kind_in
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import (
     MUTATING,
@@ -475,13 +475,13 @@ def _namespaced_params(policies: PolicySet) -> Iterator[PolicyFinding]:
                 yield PolicyFinding(binding.given, warning("params-without-namespace", path, message, hint))
 
 
-def _missing_params(policies: PolicySet) -> Iterator[PolicyFinding]:
+def _missing_params(policies: PolicySet, given: Iterable[Given]) -> Iterator[PolicyFinding]:
     """Find bindings whose parameters are not among the files, but almost: misspelt, or in another namespace."""
+    stated = by_key((kind_in(each.object), each.object) for each in given)
     for hook in (*policies.validating, *policies.mutating):
         kind = hook.policy.param_kind
-        known = [
-            (text(each, "metadata", "namespace"), name) for name, each in (policies.find(kind, "") if kind else ())
-        ]
+        objects = stated.get(kind, []) if kind else []
+        known = [(text(each, "metadata", "namespace"), name_of(each)) for each in objects]
         is_judged = 0 < len(known) * len(hook.bindings) <= _COMBINATIONS
         for binding, ref in ((each, each.param_ref) for each in hook.bindings if is_judged):
             if kind is None or ref is None or not ref.name:
@@ -566,9 +566,10 @@ def check_policies(
         given: The policies and bindings, with the objects that they read.
         stated: The value of ``--runtime-config``; None if it is unknown.
     """
-    policies = load(given, release, by_cluster=True, namespace="", runtime_config=stated)
+    manifests = [each if isinstance(each, Given) else Given(each) for each in given]
+    policies = load(manifests, release, by_cluster=True, runtime_config=stated)
     kinds = policies.kinds
-    findings = [*policies.findings, *_namespaced_params(policies), *_missing_params(policies)]
+    findings = [*policies.findings, *_namespaced_params(policies), *_missing_params(policies, manifests)]
     findings += _unmatched_bindings(policies)
     costs: list[Cost] = []
     accounts = [SERVICE_ACCOUNT + full_name_of(each).replace("/", ":") for _, each in policies.find(_OF_ACCOUNTS, "")]
