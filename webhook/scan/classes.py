@@ -21,6 +21,7 @@ from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, named, rule
 from webhook.scan.stored import Stored, makes_pods, once, template_of
 from webhook.simulation.binding import serves
+from webhook.simulation.cluster import EXTENDED
 from webhook.simulation.scheduler import other_scheduler
 
 
@@ -36,7 +37,7 @@ def _uses(cluster: Stored) -> Mapping[str, list[JSONObject]]:
     resources = (amounts(mapping(each, "status", "allocatable")) for each in cluster.all("Node"))
     offered = {name for each in resources for name, amount in each.items() if amount}
     classes = cluster.all("DeviceClass")
-    extended = ExtendedResources(classes, is_on=cluster.settings.has_extended_resources).classes
+    extended = ExtendedResources(classes, is_on=EXTENDED in cluster.settings.gates).classes
     for each, spec in cluster.makers:
         for name in requests({"spec": spec}):
             if name in extended and name not in offered:
