@@ -14,7 +14,6 @@ from typing import Any, Final, NoReturn
 from webhook.budget import work
 from webhook.escapes import go_integer
 from webhook.objects import JSONObject
-from webhook.problem import Steps
 
 OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
 _MISSING: Final = "missing value"
@@ -229,11 +228,12 @@ def equal(one: Any, other: Any) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
+_Steps = tuple[str | int, ...]
 ABSENT: Final = object()
 """Stands for a value that one of two values lacks."""
 
 
-def differences(before: Any, after: Any, path: Steps = ()) -> Iterator[tuple[Steps, Any, Any]]:
+def differences(before: Any, after: Any, path: _Steps = ()) -> Iterator[tuple[_Steps, Any, Any]]:
     """Yield the parts in which two values at a path differ: each path, and what is there before and after.
 
     List items are compared by their index, so inserting an item changes all items behind it.
@@ -255,12 +255,12 @@ def differences(before: Any, after: Any, path: Steps = ()) -> Iterator[tuple[Ste
         yield path, before, after
 
 
-def difference(before: Any, after: Any, path: Steps = ()) -> list[JSONObject]:
+def difference(before: Any, after: Any, path: _Steps = ()) -> list[JSONObject]:
     """Return the JSON Patch (RFC 6902) from one value to another, both at a path."""
     return [_operation(*each) for each in differences(before, after, tuple(path))]
 
 
-def _operation(path: Steps, before: Any, after: Any) -> JSONObject:
+def _operation(path: _Steps, before: Any, after: Any) -> JSONObject:
     pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
     if after is ABSENT:
         return {"op": "remove", "path": pointer}
