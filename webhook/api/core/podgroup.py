@@ -82,8 +82,8 @@ class PodGroupStatus(Struct):
 class PodGroup(Object):
     """Pods that are scheduled together."""
 
-    spec = Nested(PodGroupSpec, "The pods of the group, and what they share.", subresource=MAIN)
-    status = Nested(PodGroupStatus, "The status of the group.", subresource=STATUS)
+    spec = Nested(PodGroupSpec, subresource=MAIN)
+    status = Nested(PodGroupStatus, subresource=STATUS)
 
 
 @exactly_one(PodGroupResourceClaim, *SOURCES)

@@ -135,7 +135,7 @@ class AllocationResult(Struct):
 
     instead: ClassVar = {"controller": ALLOCATED_BY_SCHEDULER}
 
-    devices = Nested(DeviceAllocationResult, "The devices.")
+    devices = Nested(DeviceAllocationResult)
     nodeSelector = Nested(NodeSelector, "The nodes from which the devices can be used; all if empty.", pointer=True)
     controller = driver_name("The driver that allocated the claim.", until=31, gate="DRAControlPlaneController")
     allocationTimestamp = Time("When the claim was allocated.", pointer=True, since=34, gate=BINDING_GATES)
@@ -214,13 +214,7 @@ class ResourceClaimStatus(AllocationStatus):
 
     instead: ClassVar = {"deallocationRequested": ALLOCATED_BY_SCHEDULER}
 
-    allocation = Nested(
-        AllocationResult,
-        "The devices, once allocated.",
-        pointer=True,
-        rechecked={CHECKED_ONCE_SINCE: NEW},
-        declared=TAGGED,
-    )
+    allocation = Nested(AllocationResult, pointer=True, rechecked={CHECKED_ONCE_SINCE: NEW}, declared=TAGGED)
     reservedFor = Array(
         Nested(ResourceClaimConsumerReference),
         "The objects, usually pods, that may use the claim.",

@@ -61,13 +61,7 @@ class DeviceCapacity(Struct):
     instead: ClassVar = {"quantity": "value"}
 
     value = Quantity("The amount that the device has.", default="0")
-    requestPolicy = Nested(
-        CapacityRequestPolicy,
-        "The amounts of the capacity that a request can consume.",
-        pointer=True,
-        since=34,
-        gate="DRAConsumableCapacity",
-    )
+    requestPolicy = Nested(CapacityRequestPolicy, pointer=True, since=34, gate="DRAConsumableCapacity")
 
 
 class Counter(Struct):
@@ -209,7 +203,7 @@ class NodeAllocatableResourceMapping(Struct):
 
 
 class NodeAllocatableMapping(Struct):
-    """The amount of a node resource that goes with a device, by its allocation."""
+    """The amount of a node resource that the allocation of the device takes."""
 
     tagged = frozenset({"capacity-or-device"})
 
@@ -221,7 +215,7 @@ class NodeAllocatableMapping(Struct):
 
 
 class NodeAllocatableOverhead(Struct):
-    """The amount of a node resource that goes with the users of a device."""
+    """The additional amounts of a node resource for pods and containers that use the device."""
 
     perPod = Quantity("The amount of the resource for each pod that uses the device.", pointer=True)
     perContainer = Quantity("The amount of the resource for each container that uses the device.", pointer=True)
@@ -230,10 +224,8 @@ class NodeAllocatableOverhead(Struct):
 class NodeAllocatableResource(Struct):
     """The amount of one node resource that using a device takes."""
 
-    mapping = Nested(NodeAllocatableMapping, "The amount that the allocation of the device takes.", pointer=True)
-    overhead = Nested(
-        NodeAllocatableOverhead, "The additional amounts for pods and containers that use the device.", pointer=True
-    )
+    mapping = Nested(NodeAllocatableMapping, pointer=True)
+    overhead = Nested(NodeAllocatableOverhead, pointer=True)
 
 
 UNION = "capacityKey", "deviceMultiplier"
@@ -595,7 +587,7 @@ class BoxedDevice(NamedDevice):
     box = "basic"
     moved = "attributes, capacity and the rest, except the name, are fields of `basic`"
 
-    basic = Nested(BasicDevice, "The properties of the device.", pointer=True, spelled={_CONVERTED_SINCE: ""})
+    basic = Nested(BasicDevice, pointer=True, spelled={_CONVERTED_SINCE: ""})
 
 
 @check(BoxedDevice, until=_CONVERTED_SINCE - 1)

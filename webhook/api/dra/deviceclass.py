@@ -74,4 +74,4 @@ class DeviceClass(CountedObject, ClusterObject):
 
     metadata = Nested(DeviceClassMetadata, "The class's name, labels and annotations.")
 
-    spec = Nested(DeviceClassSpec, "Which devices belong to the class, and how they are configured.")
+    spec = Nested(DeviceClassSpec)

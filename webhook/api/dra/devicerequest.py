@@ -49,13 +49,7 @@ class Detailed(Struct):
     """Further requirements for devices; messages that show a request show them last."""
 
     tolerations = tolerations("The taints that the request tolerates.", gate={OLDEST: "", 35: "DRADeviceTaints"})
-    capacity = Nested(
-        CapacityRequirements,
-        "The amounts of the device's capacities that are requested.",
-        pointer=True,
-        since=34,
-        gate="DRAConsumableCapacity",
-    )
+    capacity = Nested(CapacityRequirements, pointer=True, since=34, gate="DRAConsumableCapacity")
     derivedAttributes = derived_attributes()
 
 

@@ -36,12 +36,8 @@ class DeviceTaintRuleSpec(Struct):
 
     instead: ClassVar = {"selector": "deviceSelector"}
 
-    deviceSelector = Nested(
-        DeviceTaintSelector,
-        "The devices that get the taint: all if empty. If missing, none, but all in the scheduler before 1.38.",
-        pointer=True,
-    )
-    taint = Nested(DeviceTaintOfRule, "The taint that a DeviceTaintRule puts on devices.")
+    deviceSelector = Nested(DeviceTaintSelector, pointer=True)
+    taint = Nested(DeviceTaintOfRule)
 
 
 class DeviceTaintRuleStatus(Struct):
@@ -55,8 +51,8 @@ class DeviceTaintRule(CountedObject, ClusterObject):
 
     tagged_since = 37
 
-    spec = Nested(DeviceTaintRuleSpec, "The taint, and the devices that get it.", subresource=MAIN)
-    status = Nested(DeviceTaintRuleStatus, "The progress of the eviction of pods.", since=35, subresource=STATUS)
+    spec = Nested(DeviceTaintRuleSpec, subresource=MAIN)
+    status = Nested(DeviceTaintRuleStatus, since=35, subresource=STATUS)
 
 
 class ConditionalDeviceTaintRule(DeviceTaintRule):

@@ -97,7 +97,7 @@ class ResourceClaimSpec(Struct):
         " devices: leave the field out; All and ExactCount are values of devices.requests[].exactly.allocationMode",
     }
 
-    devices = Nested(DeviceClaim, "The requested devices.")
+    devices = Nested(DeviceClaim)
     controller = driver_name(
         "The driver whose own controller allocates the claim.", until=31, gate="DRAControlPlaneController"
     )
@@ -109,17 +109,8 @@ class ResourceClaim(Object):
     checks_prefix: ClassVar = {OLDEST: True}
     tagged_since = 35
 
-    spec = Nested(
-        ResourceClaimSpec,
-        "The requested devices and their configuration.",
-        immutable=True,
-        rechecked={35: NEW},
-        subresource=MAIN,
-        declared=TAGGED,
-    )
-    status = Nested(
-        ResourceClaimStatus, "The allocation of a claim, and the pods that it is reserved for.", subresource=STATUS
-    )
+    spec = Nested(ResourceClaimSpec, immutable=True, rechecked={35: NEW}, subresource=MAIN, declared=TAGGED)
+    status = Nested(ResourceClaimStatus, subresource=STATUS)
 
     @classmethod
     def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:
@@ -155,7 +146,7 @@ class ResourceClaimTemplate(Object):
     checks_prefix: ClassVar = {OLDEST: True}
     tagged_since = 37
 
-    spec = Nested(ResourceClaimTemplateSpec, "The metadata and the spec of the claims.", immutable=True)
+    spec = Nested(ResourceClaimTemplateSpec, immutable=True)
 
 
 @check(DeviceConstraint)

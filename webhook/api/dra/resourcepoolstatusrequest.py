@@ -114,9 +114,7 @@ class PoolStatus(Struct):
         max_items=PARTITION_SUMMARY_MAX_ITEMS,
         since=37,
     )
-    shareableSummary = Nested(
-        ShareableSummaryStatus, "The available parts of shareable devices.", pointer=True, since=37
-    )
+    shareableSummary = Nested(ShareableSummaryStatus, pointer=True, since=37)
 
 
 @check(PoolStatus, since=37, given=["partitionSummary"])
@@ -141,14 +139,9 @@ class ResourcePoolStatusRequest(ClusterObject):
     unconditional_update = False
 
     spec = Nested(
-        ResourcePoolStatusRequestSpec,
-        "The pools to report on.",
-        immutable=True,
-        declarative=True,
-        rechecked={36: NEW},
-        subresource=MAIN,
+        ResourcePoolStatusRequestSpec, immutable=True, declarative=True, rechecked={36: NEW}, subresource=MAIN
     )
-    status = Nested(ResourcePoolStatusRequestStatus, "The usage of the pools.", pointer=True, subresource=STATUS)
+    status = Nested(ResourcePoolStatusRequestStatus, pointer=True, subresource=STATUS)
 
 
 @check(ResourcePoolStatusRequestStatus, until=36)

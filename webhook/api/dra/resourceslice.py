@@ -90,7 +90,7 @@ class ResourceSlice(CountedObject, ClusterObject):
     tagged_since = 35
     immutable_before = "nodeName"
 
-    spec = Nested(ResourceSliceSpec, "Devices, and the nodes that can use them.")
+    spec = Nested(ResourceSliceSpec)
 
 
 class PlainResourceSliceSpec(ResourceSliceSpec):

@@ -118,7 +118,7 @@ class ResourceClaimStatus(AllocationStatus):
     """The allocation of a claim, and the pods that it is reserved for."""
 
     driverName = driver_name("The driver that allocated the claim.")
-    allocation = Nested(AllocationResult, "The nodes and the data of the allocation.", pointer=True)
+    allocation = Nested(AllocationResult, pointer=True)
     reservedFor = claimstatus.ResourceClaimStatus.reservedFor.but(
         max_items=RESERVED_FOR_MAX_ITEMS, skips_repeated=True, declared=None
     )
@@ -128,10 +128,8 @@ class ResourceClaimStatus(AllocationStatus):
 class ResourceClaim(Classic):
     """A request for a resource, and its allocation."""
 
-    spec = Nested(ResourceClaimSpec, "The requested resource.", immutable=True, subresource=MAIN)
-    status = Nested(
-        ResourceClaimStatus, "The allocation of the claim, and the pods that it is reserved for.", subresource=STATUS
-    )
+    spec = Nested(ResourceClaimSpec, immutable=True, subresource=MAIN)
+    status = Nested(ResourceClaimStatus, subresource=STATUS)
 
 
 @check(DriverAllocationResult)
@@ -187,7 +185,7 @@ class ResourceClaimTemplateSpec(Struct):
 class ResourceClaimTemplate(Classic):
     """A template from which every pod gets its own claim."""
 
-    spec = Nested(ResourceClaimTemplateSpec, "The metadata and the spec of the claims.", immutable=True)
+    spec = Nested(ResourceClaimTemplateSpec, immutable=True)
 
 
 # ResourceClass
@@ -242,10 +240,8 @@ class PodSchedulingContextStatus(Struct):
 class PodSchedulingContext(Classic):
     """The communication of scheduler and drivers about a pod that waits for claims."""
 
-    spec = Nested(PodSchedulingContextSpec, "The nodes for the pod.", subresource=MAIN)
-    status = Nested(
-        PodSchedulingContextStatus, "The nodes for which the pod's claims cannot be allocated.", subresource=STATUS
-    )
+    spec = Nested(PodSchedulingContextSpec, subresource=MAIN)
+    status = Nested(PodSchedulingContextStatus, subresource=STATUS)
 
 
 _SELECTOR = "A CEL expression over attributes; true for suitable instances."
@@ -386,7 +382,7 @@ class ResourceSlice(Classic, ClusterObject):
 
     nodeName = Text("The node that has the resources.", format=formats.dns_subdomain, immutable=True)
     driverName = driver_name("The driver that offers the resources.", required=True, always=True, immutable=True)
-    namedResources = Nested(NamedResourcesResources, "Resources that have names.", pointer=True)
+    namedResources = Nested(NamedResourcesResources, pointer=True)
 
 
 ATTRIBUTE_VALUES = "bool", "int", "intSlice", "quantity", "string", "stringSlice", "version"
