@@ -10,7 +10,6 @@ from webhook.grouping import repeated
 from webhook.problem import Problem, duplicate, invalid
 from webhook.schema.fields import Array, Text, View
 
-BINDING_CONDITIONS_MAX_ITEMS = 4
 CONDITION_LISTS = ("bindingConditions", "bindingFailureConditions")
 BINDING_GATES = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
 
@@ -18,12 +17,7 @@ BINDING_GATES = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
 def binding_conditions(doc: str) -> Array:
     """Declare types of conditions that the scheduler waits for."""
     return Array(
-        Text(format=formats.label_key, always=True),
-        doc,
-        max_items=BINDING_CONDITIONS_MAX_ITEMS,
-        declared=TAGGED,
-        since=34,
-        gate=BINDING_GATES,
+        Text(format=formats.label_key, always=True), doc, max_items=4, declared=TAGGED, since=34, gate=BINDING_GATES
     )
 
 

@@ -27,13 +27,7 @@ from webhook.schema.declarations import IN_PLACE, NEW, Struct, check, transition
 from webhook.schema.fields import Array, Bool, Map, Nested, Text, View
 
 RESULTS_MAX_ITEMS = 32
-CONFIG_MAX_ITEMS = 64
-RESERVED_FOR_MAX_ITEMS = {31: 32, 32: 256}
-CONDITIONS_MAX_ITEMS = 8
-INTERFACE_NAME_MAX_BYTES = 256
-HARDWARE_ADDRESS_MAX_BYTES = 128
 IPS_MAX_ITEMS = 16
-TOLERATIONS_MAX_ITEMS = 16
 
 ALLOCATED_BY_SCHEDULER = "remove the field: the scheduler allocates claims, and no controller does"
 CHECKED_ONCE_SINCE = 32
@@ -86,9 +80,7 @@ class LimitedAllocationResult(DeviceRequestAllocationResult):
 
     go_name = "DeviceRequestAllocationResult"
 
-    tolerations = DeviceRequestAllocationResult.tolerations.but(
-        declared={35: {"max_items": TOLERATIONS_MAX_ITEMS}, 37: {}}
-    )
+    tolerations = DeviceRequestAllocationResult.tolerations.but(declared={35: {"max_items": 16}, 37: {}})
 
 
 check(DeviceRequestAllocationResult, since=34, given=CONDITION_LISTS)(conditions_for_binding)
@@ -123,10 +115,7 @@ class DeviceAllocationResult(Struct):
         declared=TAGGED,
     )
     config = Array(
-        Nested(DeviceAllocationConfiguration),
-        "Configuration from class and claim.",
-        max_items=CONFIG_MAX_ITEMS,
-        declared=TAGGED,
+        Nested(DeviceAllocationConfiguration), "Configuration from class and claim.", max_items=64, declared=TAGGED
     )
 
 
@@ -147,16 +136,14 @@ class AllocationResult(Struct):
 class NetworkDeviceData(Struct):
     """The network addresses of a device."""
 
-    interfaceName = Text("The name of the network interface.", max_length=INTERFACE_NAME_MAX_BYTES, declared=TAGGED)
+    interfaceName = Text("The name of the network interface.", max_length=256, declared=TAGGED)
     ips = Array(
         Text(),
         "The addresses of the device, each with a prefix length.",
         max_items=IPS_MAX_ITEMS,
         declared={35: {"unique": ""}},
     )
-    hardwareAddress = Text(
-        "The hardware address of the device.", max_length=HARDWARE_ADDRESS_MAX_BYTES, declared=TAGGED
-    )
+    hardwareAddress = Text("The hardware address of the device.", max_length=128, declared=TAGGED)
 
 
 class AllocatedDeviceStatus(Struct):
@@ -166,7 +153,7 @@ class AllocatedDeviceStatus(Struct):
     pool = DeviceRequestAllocationResult.pool.but(declared=None)
     device = DeviceRequestAllocationResult.device
     shareID = DeviceRequestAllocationResult.shareID.but(go="string")
-    conditions = conditions("device", CONDITIONS_MAX_ITEMS).but(written=True)
+    conditions = conditions("device", 8).but(written=True)
     data = RawObject("The driver's own data, a JSON object.", pointer=True)
     networkData = Nested(NetworkDeviceData, "The interface and the addresses of a network device.", pointer=True)
 
@@ -218,7 +205,7 @@ class ResourceClaimStatus(AllocationStatus):
     reservedFor = Array(
         Nested(ResourceClaimConsumerReference),
         "The objects, usually pods, that may use the claim.",
-        max_items=RESERVED_FOR_MAX_ITEMS,
+        max_items={31: 32, 32: 256},
         unique="uid",
         list_map_keys=["uid"],
         declared=TAGGED,

@@ -296,12 +296,7 @@ def _overhead(overhead: View) -> Iterator[Problem]:
 VALUE_MAX_BYTES = 64
 ATTRIBUTES_AND_CAPACITIES_MAX = 32
 ATTRIBUTE_VALUES_MAX = 48
-TAINTS_MAX_ITEMS = {33: 4, 35: 16}
-CONSUMED_SETS_MAX_ITEMS = {35: 2}
-COUNTERS_MAX_ITEMS = {35: 32}
-COMPATIBILITY_GROUPS_MAX_ITEMS = 2
 QUALIFIED_NAME_MAX_BYTES = DRIVER_NAME_MAX_BYTES + len("/") + ID_MAX_BYTES
-COUNTER_NAME_MAX_BYTES = 63
 
 
 # Attributes
@@ -392,15 +387,7 @@ def list_attributes(device: dict[str, Any]) -> list[dict[str, Any]]:
 def _counters(doc: str) -> Map:
     """Declare a map from names of counters to quantities."""
     key = dns_label("", always=True, declared={37: TAGGED_SHORT_NAME[35]})
-    return Map(
-        Nested(Counter),
-        doc,
-        key=key,
-        key_bytes=COUNTER_NAME_MAX_BYTES,
-        max_items=COUNTERS_MAX_ITEMS,
-        required=True,
-        declared=TAGGED_37,
-    )
+    return Map(Nested(Counter), doc, key=key, key_bytes=63, max_items={35: 32}, required=True, declared=TAGGED_37)
 
 
 class CounterSet(Struct):
@@ -420,7 +407,7 @@ class DeviceCounterConsumption(Struct):
     compatibilityGroups = Array(
         Text(format=formats.short_name, always=True),
         "Devices share the set only with devices that have one of these groups, too, or none at all.",
-        max_items=COMPATIBILITY_GROUPS_MAX_ITEMS,
+        max_items=2,
         unique="",
         declarative=True,
         since=37,
@@ -462,7 +449,7 @@ class BasicDevice(Struct):
     taints = Array(
         Nested(DeviceTaint),
         "The taints of the device.",
-        max_items=TAINTS_MAX_ITEMS,
+        max_items={33: 4, 35: 16},
         since=33,
         gate="DRADeviceTaints",
         rechecked={35: CHANGED},
@@ -470,7 +457,7 @@ class BasicDevice(Struct):
     consumesCounters = Array(
         Nested(DeviceCounterConsumption),
         "The amounts that the device consumes of shared counters.",
-        max_items=CONSUMED_SETS_MAX_ITEMS,
+        max_items={35: 2},
         unique="counterSet",
         declared=TAGGED,
         since=33,

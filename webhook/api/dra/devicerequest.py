@@ -16,8 +16,6 @@ from webhook.schema.declarations import ANY, Default, Inlining, Struct, check
 from webhook.schema.fields import Array, Bool, Int, Map, Nested, Text, View
 from webhook.schema.target import OLDEST
 
-FIRST_AVAILABLE_MAX_ITEMS = 8
-
 ALL, EXACT_COUNT = "All", "ExactCount"
 
 
@@ -115,7 +113,7 @@ class DeviceRequest(Named):
     firstAvailable = Array(
         Nested(DeviceSubRequest),
         "Alternatives, in the order of preference.",
-        max_items=FIRST_AVAILABLE_MAX_ITEMS,
+        max_items=8,
         unique="name",
         declared=TAGGED,
         since=33,

@@ -13,8 +13,6 @@ from webhook.schema.declarations import STORED, Struct
 from webhook.schema.fields import Nested, Text
 from webhook.schema.target import MAIN, STATUS
 
-CONDITIONS_MAX_ITEMS = 8
-
 
 class DeviceTaintSelector(Struct):
     """The devices that get the taint: all if empty. If missing, none, but all in the scheduler before 1.38."""
@@ -43,7 +41,7 @@ class DeviceTaintRuleSpec(Struct):
 class DeviceTaintRuleStatus(Struct):
     """The progress of the eviction of pods."""
 
-    conditions = conditions("rule", CONDITIONS_MAX_ITEMS)
+    conditions = conditions("rule", 8)
 
 
 class DeviceTaintRule(CountedObject, ClusterObject):

@@ -20,13 +20,9 @@ from webhook.schema.declarations import NEW, Struct, check, transition
 from webhook.schema.fields import Array, Int, Nested, Text, View
 from webhook.schema.target import MAIN, STATUS, UPDATE_STATUS
 
-POOLS_MAX_ITEMS = 1000
 CONDITIONS_MAX_ITEMS = 10
 LIMIT_MAX = 1000
-LIMIT_DEFAULT = 100
-VALIDATION_ERROR_MAX_BYTES = 256
 PARTITION_SUMMARY_MAX_ITEMS = 32
-SHAREABLE_CAPACITY_MAX_ITEMS = 32
 
 
 def driver(doc: str) -> Text:
@@ -48,7 +44,7 @@ class ResourcePoolStatusRequestSpec(Struct):
         "The maximum number of pools in the answer.",
         go="int32",
         pointer=True,
-        default=LIMIT_DEFAULT,
+        default=100,
         minimum=(1, "must be greater than or equal to 1"),
         maximum=(LIMIT_MAX, f"must be less than or equal to {LIMIT_MAX}"),
     )
@@ -84,9 +80,7 @@ class ShareableSummaryStatus(Struct):
 
     fullyAvailableDevices = number("The number of devices of which nothing is allocated.", required=True)
     partiallyAvailableDevices = number("The number of devices that are only partly available.", required=True)
-    capacity = Array(
-        Nested(ShareableCapacityStatus), "The capacities of the devices.", max_items=SHAREABLE_CAPACITY_MAX_ITEMS
-    )
+    capacity = Array(Nested(ShareableCapacityStatus), "The capacities of the devices.", max_items=32)
 
 
 class PoolStatus(Struct):
@@ -105,9 +99,7 @@ class PoolStatus(Struct):
     availableDevices = number("The number of devices that can be allocated.")
     unavailableDevices = number("The number of devices that cannot be used.")
     nodeName = Text("The node that has the pool.", format=formats.dns_subdomain, pointer=True)
-    validationError = Text(
-        "The reason why the status of the pool is unknown.", max_length=VALIDATION_ERROR_MAX_BYTES, pointer=True
-    )
+    validationError = Text("The reason why the status of the pool is unknown.", max_length=256, pointer=True)
     partitionSummary = Array(
         Nested(PartitionTypeStatus),
         "The available partitions, by type.",
@@ -129,7 +121,7 @@ class ResourcePoolStatusRequestStatus(Struct):
     """The usage of the pools."""
 
     poolCount = number("The number of pools that match the request.", required=True)
-    pools = Array(Nested(PoolStatus), "The pools.", max_items=POOLS_MAX_ITEMS)
+    pools = Array(Nested(PoolStatus), "The pools.", max_items=1000)
     conditions = conditions("request", CONDITIONS_MAX_ITEMS)
 
 

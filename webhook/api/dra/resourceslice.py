@@ -19,7 +19,6 @@ from webhook.schema.target import OLDEST
 
 DEVICES_MAX_ITEMS = 128
 ADVANCED_DEVICES_MAX_ITEMS = 64
-COUNTER_SETS_MAX_ITEMS = {35: 8}
 
 _FOUR_WAYS_SINCE = 33
 """From Kubernetes 1.33 each device can say which nodes can use it; older versions are converted to the newest."""
@@ -66,7 +65,7 @@ class ResourceSliceSpec(Struct):
     sharedCounters = Array(
         Nested(CounterSet),
         "The sets of counters that devices of the pool share.",
-        max_items=COUNTER_SETS_MAX_ITEMS,
+        max_items={35: 8},
         declared=TAGGED,
         unique="name",
         since=33,

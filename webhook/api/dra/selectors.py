@@ -19,7 +19,6 @@ from webhook.schema.target import Target
 
 SELECTORS_MAX_ITEMS = 32
 EXPRESSION_MAX_BYTES = 10 * 1024
-DERIVED_ATTRIBUTES_MAX_ITEMS = 32
 
 _LENGTH_LIMITED_SINCE = 32
 
@@ -106,7 +105,7 @@ def derived_attributes() -> Array:
     return Array(
         Nested(DeviceDerivedAttribute),
         "Attributes computed from others, which constraints can compare.",
-        max_items=DERIVED_ATTRIBUTES_MAX_ITEMS,
+        max_items=32,
         size_ends_list=False,
         unique="name",
         at_item=True,

@@ -24,11 +24,6 @@ from webhook.schema.target import MAIN, OLDEST, STATUS, UPDATE_STATUS
 # -- v1alpha2 of Kubernetes 1.27 to 1.30: claims that a driver's own controller allocates
 
 
-RESOURCE_HANDLES_MAX_ITEMS = 32
-RESERVED_FOR_MAX_ITEMS = 32
-NODE_LIST_MAX_ITEMS = 128
-DATA_MAX_BYTES = 16 * 1024
-
 _SKIPPED = {OLDEST: True, 31: False}
 """Up to Kubernetes 1.30 a repeated name is not checked any further."""
 
@@ -42,11 +37,7 @@ class Classic(Object):
 def node_names(doc: str) -> Array:
     """Declare a set of node names."""
     return Array(
-        Text(format=formats.dns_subdomain, always=True),
-        doc,
-        max_items=NODE_LIST_MAX_ITEMS,
-        unique="",
-        skips_repeated=_SKIPPED,
+        Text(format=formats.dns_subdomain, always=True), doc, max_items=128, unique="", skips_repeated=_SKIPPED
     )
 
 
@@ -100,16 +91,14 @@ class ResourceHandle(Struct):
     """The data about an allocated claim that a driver on the node gets."""
 
     driverName = driver_name("The driver that prepares the resource.", required=True)
-    data = Text("The driver's own data.", max_length=DATA_MAX_BYTES)
+    data = Text("The driver's own data.", max_length=16 * 1024)
     structuredData = Nested(StructuredResourceHandle, "The result of structured parameters.", pointer=True, since=30)
 
 
 class AllocationResult(Struct):
     """The nodes and the data of an allocation."""
 
-    resourceHandles = Array(
-        Nested(ResourceHandle), "The data for the drivers, one entry for each.", max_items=RESOURCE_HANDLES_MAX_ITEMS
-    )
+    resourceHandles = Array(Nested(ResourceHandle), "The data for the drivers, one entry for each.", max_items=32)
     availableOnNodes = Nested(NodeSelector, "The nodes from which the claim can be used.", pointer=True)
     shareable = Bool("Whether several pods may use the claim at a time.")
 
@@ -119,9 +108,7 @@ class ResourceClaimStatus(AllocationStatus):
 
     driverName = driver_name("The driver that allocated the claim.")
     allocation = Nested(AllocationResult, pointer=True)
-    reservedFor = claimstatus.ResourceClaimStatus.reservedFor.but(
-        max_items=RESERVED_FOR_MAX_ITEMS, skips_repeated=True, declared=None
-    )
+    reservedFor = claimstatus.ResourceClaimStatus.reservedFor.but(max_items=32, skips_repeated=True, declared=None)
     deallocationRequested = Bool("Whether the driver is asked to free the claim.")
 
 
