@@ -10,14 +10,15 @@ from webhook.api.core.meta import conditions
 from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.core.values import Quantity, Time
 from webhook.api.dra.binding import (
+    BINDING_CONDITIONS,
+    BINDING_FAILURE_CONDITIONS,
     BINDING_GATES,
     CONDITION_LISTS,
-    binding_conditions,
+    SKIP_NODE_OPERATIONS,
     conditions_for_binding,
-    skip_node_operations,
     skipped_operations,
 )
-from webhook.api.dra.names import TAGGED, TAGGED_DRIVER_NAME, dns_label, driver_name, pool_name, pool_path
+from webhook.api.dra.names import TAGGED, TAGGED_DRIVER_NAME, driver_name, pool_name, pool_path
 from webhook.api.dra.opaque import DeviceConfiguration, RawObject
 from webhook.api.dra.taints import AllocatedToleration, tolerations
 from webhook.formats import canonical_cidr
@@ -49,13 +50,13 @@ class DeviceRequestAllocationResult(Struct):
         declared={35: {"checked_by": pool_path}},
         written=True,
     )
-    device = dns_label("The device's name in its pool.", always=True, written=True)
+    device = Text("The device's name in its pool.", format=formats.dns_label, always=True, written=True)
     adminAccess = Bool(
         "Whether the device is allocated for administrative access.", pointer=True, since=32, gate="DRAAdminAccess"
     )
     tolerations = tolerations("The taints that the request tolerates.", AllocatedToleration)
-    bindingConditions = binding_conditions("The conditions that must be true before a pod is bound.")
-    bindingFailureConditions = binding_conditions("The conditions that make the binding of a pod fail.")
+    bindingConditions = BINDING_CONDITIONS
+    bindingFailureConditions = BINDING_FAILURE_CONDITIONS
     shareID = Text(
         "The ID of the allocated share of the device.",
         format=formats.uuid,
@@ -72,7 +73,7 @@ class DeviceRequestAllocationResult(Struct):
         since=34,
         gate="DRAConsumableCapacity",
     )
-    skipNodeOperations = skip_node_operations()
+    skipNodeOperations = SKIP_NODE_OPERATIONS
 
 
 class LimitedAllocationResult(DeviceRequestAllocationResult):

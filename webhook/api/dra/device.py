@@ -9,7 +9,13 @@ from typing import Any, ClassVar
 from webhook import formats
 from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.core.values import Quantity, one_member
-from webhook.api.dra.binding import BINDING_GATES, CONDITION_LISTS, binding_conditions, conditions_for_binding
+from webhook.api.dra.binding import (
+    BINDING_CONDITIONS,
+    BINDING_FAILURE_CONDITIONS,
+    BINDING_GATES,
+    CONDITION_LISTS,
+    conditions_for_binding,
+)
 from webhook.api.dra.names import (
     DRIVER_NAME_MAX_BYTES,
     ID_MAX_BYTES,
@@ -17,7 +23,6 @@ from webhook.api.dra.names import (
     TAGGED,
     TAGGED_37,
     TAGGED_SHORT_NAME,
-    dns_label,
     qualified_name,
 )
 from webhook.api.dra.taints import DeviceTaint
@@ -386,15 +391,19 @@ def list_attributes(device: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _counters(doc: str) -> Map:
     """Declare a map from names of counters to quantities."""
-    key = dns_label("", always=True, declared={37: TAGGED_SHORT_NAME[35]})
+    key = Text(format=formats.dns_label, always=True, declared={37: TAGGED_SHORT_NAME[35]})
     return Map(Nested(Counter), doc, key=key, key_bytes=63, max_items={35: 32}, required=True, declared=TAGGED_37)
 
 
 class CounterSet(Struct):
     """A named set of counters."""
 
-    name = dns_label(
-        "The name by which devices refer to the set.", required=True, written=True, declared=TAGGED_SHORT_NAME
+    name = Text(
+        "The name by which devices refer to the set.",
+        format=formats.dns_label,
+        required=True,
+        written=True,
+        declared=TAGGED_SHORT_NAME,
     )
     counters = _counters("The counters of the set, by name.")
 
@@ -474,8 +483,8 @@ class BasicDevice(Struct):
         since=34,
         gate=BINDING_GATES,
     )
-    bindingConditions = binding_conditions("The conditions that must be true before a pod is bound.")
-    bindingFailureConditions = binding_conditions("The conditions that make the binding of a pod fail.")
+    bindingConditions = BINDING_CONDITIONS
+    bindingFailureConditions = BINDING_FAILURE_CONDITIONS
     allowMultipleAllocations = Bool(
         "Whether several claims can share the device.", pointer=True, since=34, gate="DRAConsumableCapacity"
     )
@@ -499,7 +508,7 @@ class BasicDevice(Struct):
 class NamedDevice(Struct):
     """The name of a device."""
 
-    name = dns_label("The device's name, unique in the pool.", always=True, written=True)
+    name = Text("The device's name, unique in the pool.", format=formats.dns_label, always=True, written=True)
 
 
 class Device(BasicDevice, NamedDevice):

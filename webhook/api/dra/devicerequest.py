@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from webhook import formats
 from webhook.api.core.values import Quantity
-from webhook.api.dra.names import TAGGED, dns_label
-from webhook.api.dra.selectors import derived_attributes, selectors
+from webhook.api.dra.names import TAGGED
+from webhook.api.dra.selectors import DeviceDerivedAttribute, selectors
 from webhook.api.dra.taints import tolerations
 from webhook.problem import Problem, invalid, not_supported, null, required
 from webhook.release import Release
@@ -48,14 +48,26 @@ class Detailed(Struct):
 
     tolerations = tolerations("The taints that the request tolerates.", gate={OLDEST: "", 35: "DRADeviceTaints"})
     capacity = Nested(CapacityRequirements, pointer=True, since=34, gate="DRAConsumableCapacity")
-    derivedAttributes = derived_attributes()
+    derivedAttributes = Array(
+        Nested(DeviceDerivedAttribute),
+        "Attributes computed from others, which constraints can compare.",
+        max_items=32,
+        size_ends_list=False,
+        unique="name",
+        at_item=True,
+        since=37,
+        gate="DRADerivedAttributes",
+    )
 
 
 class Named(Struct):
     """The name of a request or an alternative."""
 
-    name = dns_label(
-        "The name by which constraints, configuration and pods refer to the request.", always=True, written=True
+    name = Text(
+        "The name by which constraints, configuration and pods refer to the request.",
+        format=formats.dns_label,
+        always=True,
+        written=True,
     )
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from webhook import formats
 from webhook.api.core.meta import ClusterObject, CountedObject, conditions
-from webhook.api.dra.names import dns_label, driver_name, pool_name
+from webhook.api.dra.names import driver_name, pool_name
 from webhook.api.dra.selectors import selectors
 from webhook.api.dra.taints import DeviceTaintOfRule
 from webhook.schema.declarations import STORED, Struct
@@ -25,7 +25,7 @@ class DeviceTaintSelector(Struct):
     deviceClassName = Text("The devices' class.", format=formats.dns_subdomain, pointer=True, until=34)
     driver = driver_name("The devices' driver.", pointer=True, required_if_given=True)
     pool = Text("The devices' pool.", checked_by=pool_name, pointer=True, required_if_given=True)
-    device = dns_label("The device's name.", pointer=True)
+    device = Text("The device's name.", format=formats.dns_label, pointer=True)
     selectors = selectors("The conditions that the devices must meet.", until=34, rechecked={33: STORED})
 
 

@@ -27,15 +27,17 @@ CONFIG_MAX_ITEMS = 32
 _DISTINCT_TAGGED_SINCE = 37
 
 
-def request_names(doc: str) -> Array:
-    """Declare references to requests of the claim."""
-    return Array(Text(), doc, max_items=REQUESTS_MAX_ITEMS, unique="", declared=TAGGED)
+class OfRequests(Struct):
+    """The requests that a constraint or a configuration is for."""
+
+    requests = Array(
+        Text(), "The names of the requests; all if empty.", max_items=REQUESTS_MAX_ITEMS, unique="", declared=TAGGED
+    )
 
 
-class DeviceConstraint(Struct):
+class DeviceConstraint(OfRequests):
     """The attributes that devices of several requests must share, or that must differ."""
 
-    requests = request_names("The names of the requests; all if empty.")
     matchAttribute = Text(
         "An attribute for which all devices must have the same value.",
         checked_by=fully_qualified_name,
@@ -51,12 +53,6 @@ class DeviceConstraint(Struct):
         gate={OLDEST: "", 35: "DRAConsumableCapacity"},  # 1.34 drops it from a copy
         declared={_DISTINCT_TAGGED_SINCE: {"checked_by": attribute_of_a_domain}},
     )
-
-
-class OfRequests(Struct):
-    """The requests that a configuration is for."""
-
-    requests = request_names("The names of the requests; all if empty.")
 
 
 class DeviceClaimConfiguration(DeviceConfiguration, OfRequests):

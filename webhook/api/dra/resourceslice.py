@@ -8,7 +8,7 @@ from typing import Any
 from webhook import formats
 from webhook.api.core.meta import ClusterObject, CountedObject
 from webhook.api.core.nodeselector import NodeSelector, shown_terms
-from webhook.api.dra.binding import skip_node_operations, skipped_operations
+from webhook.api.dra.binding import SKIP_NODE_OPERATIONS, skipped_operations
 from webhook.api.dra.device import CounterSet, Device, list_attributes
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, pool_name
 from webhook.problem import WARNING, Key, Problem, invalid, null, quoted, required, too_many
@@ -80,7 +80,7 @@ class ResourceSliceSpec(Struct):
         since=37,
         gate="DRAPartitionableDevicesType",
     )
-    skipNodeOperations = skip_node_operations()
+    skipNodeOperations = SKIP_NODE_OPERATIONS
 
 
 class ResourceSlice(CountedObject, ClusterObject):

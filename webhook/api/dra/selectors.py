@@ -98,17 +98,3 @@ class DeviceDerivedAttribute(Struct):
     expression = Text(
         "A CEL expression over `device` that computes the value.", checked_by=cel_derived_attribute, required=True
     )
-
-
-def derived_attributes() -> Array:
-    """Declare attributes that are derived for one request."""
-    return Array(
-        Nested(DeviceDerivedAttribute),
-        "Attributes computed from others, which constraints can compare.",
-        max_items=32,
-        size_ends_list=False,
-        unique="name",
-        at_item=True,
-        since=37,
-        gate="DRADerivedAttributes",
-    )
