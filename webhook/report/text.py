@@ -255,6 +255,8 @@ def counted(number: int, noun: str) -> str:
 
 
 _COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36", "note": "1;36"}
+_COLORS |= {"good": "1;32", "fits": "32", "taken": "33"}
+"""The colours of texts, by what they are."""
 _INDENT: Final = 4
 """How far the further lines of a folded one are indented below it."""
 _NARROWEST = 20
@@ -653,10 +655,11 @@ def table(findings: Sequence[Finding], columns: Sequence[str]) -> Iterator[str]:
     yield ""
 
 
-def colored(text: str, color: str) -> str:
-    """Return a text that :func:`webhook.cli.console.show_lines` prints in a colour.
+def colored(role: str, text: str) -> str:
+    """Return a text that :func:`webhook.cli.console.show_lines` prints in a colour, if it prints any."""
+    return f"\x1b{MARK}[{_COLORS[role]}m{text}\x1b{MARK}[0m"
 
-    Args:
-        color: The numbers of the sequence, such as ``1;31``.
-    """
-    return f"\x1b{MARK}[{color}m{text}\x1b{MARK}[0m"
+
+def uncolored(line: str) -> str:
+    """Return a line without the colours of :func:`colored`."""
+    return "".join(COLORS.split(line)[::2])
