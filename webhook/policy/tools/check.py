@@ -51,6 +51,7 @@ from webhook.policy.manifest.model import (
     ParamRef,
     Policy,
     ResourceRule,
+    Selector,
     StatedExpression,
     policy_of,
 )
@@ -194,6 +195,25 @@ def _unwrapped(node: Expression) -> Expression:
     while isinstance(node, Call) and node.target is not None and node.function in {"orValue", "value"}:
         node = node.target
     return node
+
+
+def metadata_asked(policy: Policy) -> Mapping[str, JSONObject]:
+    """Return the labels and annotations of an object for which the selector and the conditions of a policy ask."""
+    asked: dict[str, JSONObject] = {"labels": labels_asked(policy.match.objects), "annotations": {}}
+    for call in (node for stated in policy.conditions for node in stated.nodes if isinstance(node, Call)):
+        read = [(_field(side), _text(each)) for side, constants in compared(call) for each in constants]
+        if call.function == "@in" and (key := _text(call.arguments[0])):
+            read.append((f"{_field(call.arguments[1])}.{key}", ""))
+        for (field, value), name in product(read, asked):
+            key = field.removeprefix(f"object.metadata.{name}.")
+            if value is not None and key != field:
+                asked[name].setdefault(key, value)
+    return {name: values for name, values in asked.items() if values}
+
+
+def labels_asked(selector: Selector) -> JSONObject:
+    """Return the labels for which a selector asks."""
+    return {each.key: min(each.values, default="") for each in selector if each.operator in {"In", "Exists"}}
 
 
 # -- Finds constants in mutations that fail at run time, whatever the object
