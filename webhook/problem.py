@@ -39,6 +39,8 @@ TOO_LONG = "FieldValueTooLong"
 TOO_MANY = "FieldValueTooMany"
 NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
 """The reasons of errors about an object that cannot be decoded: nothing else is found in it."""
+AS_JSON_SINCE: Final = 34
+"""From Kubernetes 1.34 ``field.Error`` shows rejected values as JSON; before, as Go writes them."""
 IMMUTABLE_FIELD: Final = "field is immutable"
 """The detail of a refusal of every change of a field."""
 
@@ -82,7 +84,7 @@ class InYaml(Told):
 
 
 ONCE_DECODED: Final = Remark("the API server reports this once it can decode the object")
-"""The hint on findings in an object that cannot be decoded."""
+"""The remark on findings in an object that cannot be decoded, which is their hint if they have no other."""
 WRITE_LIST: Final = InYaml("write a list: a `-` before each entry", json="write an array: the entries between [ and ]")
 
 
@@ -184,6 +186,7 @@ class Problem(NamedTuple):
         value: The rejected text; empty for other values.
         allowed: The values that are supported instead.
         issues: The errors in the text of the expression at ``path``.
+        is_later: Whether the API server reports it only once it can decode the object.
     """
 
     level: str
@@ -199,6 +202,7 @@ class Problem(NamedTuple):
     value: str = ""
     allowed: tuple[str, ...] = ()
     issues: tuple[Issue, ...] = ()
+    is_later: bool = False
 
     @property
     def field(self) -> str:
@@ -299,7 +303,7 @@ def of_own_type(text: str, release: Release) -> str:
 
     Since 1.34 ``field.Error`` shows such texts as JSON, not by %q.
     """
-    return Verbatim(_to_json().encode(text).translate(GO_JSON_ESCAPES)) if release >= _AS_JSON_SINCE else text
+    return Verbatim(_to_json().encode(text).translate(GO_JSON_ESCAPES)) if release >= AS_JSON_SINCE else text
 
 
 def too_long(path: Path, limit: int, release: Release, *, in_bytes: bool = False) -> Problem:
@@ -333,7 +337,7 @@ def too_many(path: Path, count: int, limit: int, release: Release) -> Problem:
 
 def null(release: Release) -> str | None:
     """Return the placeholder for an absent value in messages; before Kubernetes 1.34 it was quoted like a text."""
-    return None if release >= _AS_JSON_SINCE else "null"
+    return None if release >= AS_JSON_SINCE else "null"
 
 
 def quoted(text: str) -> str:
@@ -432,7 +436,6 @@ GO_JSON_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029
 """The characters that Go's ``encoding/json`` escapes in addition."""
 
 
-_AS_JSON_SINCE = 34
 _ONE_WORDING_SINCE = 32
 _SINGULAR_SINCE = 34
 

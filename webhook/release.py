@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import NewType
+    from collections.abc import Mapping
+    from typing import NewType, TypeVar
 
+    T = TypeVar("T")
     Release = NewType("Release", int)
 else:
     Release = int
@@ -14,6 +16,12 @@ else:
 
 DEFAULT = Release(37)
 """The release that judges if none is stated: the newest whose answers are recorded or published."""
+
+
+def picked(facts: Mapping[int, T], release: int) -> T | None:
+    """Return a release's value of a fact that changed with releases, in order: ``{33: 4, 35: 16}``; None before."""
+    known = [value for since, value in facts.items() if since <= release]
+    return known[-1] if known else None
 
 
 def span(first: int, last: int) -> str:

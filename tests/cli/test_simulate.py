@@ -692,6 +692,14 @@ def test_what_is_in_the_cluster_was_taken_once(command: str, tmp_path: Path) -> 
 
 
 @BOTH
+def test_what_cannot_be_decoded_in_the_cluster_is_noted(command: str, tmp_path: Path) -> None:
+    given, stored = (clusters.template(), clusters.pod(claims={"gpu": "c"})), clusters.claim(count="two")
+    done = ran(tmp_path, *given, cluster=[*WITH_DEVICES, stored], command=command)
+    assert "note: not read: ResourceClaim c: " in done.err
+    assert done.out
+
+
+@BOTH
 @each_row("is_in_cluster", *(True, False))
 def test_the_namespace_must_be_labelled_for_admin_access(command: str, tmp_path: Path, *, is_in_cluster: bool) -> None:
     wanted = [clusters.template(adminAccess=True), clusters.pod(claims={"gpu": "t"})]

@@ -61,6 +61,9 @@ class TestPaths:
         (folder / "test" / "data" / "c.yaml").unlink()
         (folder / "test" / "other" / "c.yaml").write_text(CLAIM, encoding="utf-8")
         assert draguard("validate", "test").out.splitlines()[-1] == "errors in: test (1)"
+        assert draguard("validate", "lib", "app").out.splitlines()[-1] == "errors in: lib/test (1); " + how.replace(
+            "test/data", "lib/test"
+        ).replace("a directory", "it")
         monkeypatch.chdir(folder / "app")
         assert draguard("validate", "../lib", "a.yaml").out.splitlines()[-1] == "errors in: ../lib/test (1)"
         assert "errors in:" not in draguard("validate", "nowhere").out

@@ -10,7 +10,7 @@ from enum import Enum
 from functools import cache, lru_cache
 
 from webhook.escapes import GO_BOOLEANS
-from webhook.release import Release
+from webhook.release import Release, picked
 from webhook.schema.target import OLDEST
 from webhook.spelling import nearest
 
@@ -86,8 +86,7 @@ GATES: Mapping[str, Mapping[int, Stage | None]] = {
 
 def stage(gate: str, release: Release) -> Stage | None:
     """Return the stage of a gate in a release, None if the release does not have it."""
-    known = [since for since in GATES[gate] if since <= release]
-    return GATES[gate][max(known)] if known else None
+    return picked(GATES[gate], release)
 
 
 def on_since(gate: str) -> int | None:
@@ -128,8 +127,8 @@ The tags of Kubernetes 1.36 are alpha: the handwritten rules decide, and the API
 @lru_cache(maxsize=256)
 def declarative(release: Release, on: frozenset[str]) -> bool:
     """Tell whether declarative validation decides where handwritten rules say the same."""
-    gates = _DECIDING[max(since for since in _DECIDING if since <= release)]
-    return bool(gates) and on.issuperset(gates)
+    gates = picked(_DECIDING, release)
+    return on.issuperset(gates) if gates else False
 
 
 def parse(text: str) -> dict[str, bool]:
@@ -165,20 +164,13 @@ def settable(stated: Mapping[str, bool], release: Release) -> dict[str, bool]:
 def _enabled(release: Release, stated: frozenset[tuple[str, bool]]) -> frozenset[str]:
     wanted = dict(stated)
     for gate, on in wanted.items():
-        if gate not in GATES and gate not in {ALL_ALPHA, ALL_BETA}:
-            near = nearest(gate, [*GATES, ALL_ALPHA, ALL_BETA])
+        if gate not in GATES and gate not in EVERY:
+            near = nearest(gate, [*GATES, *EVERY])
             hint = f"did you mean {near}?" if near else f"known are {', '.join(sorted(GATES))}"
             raise GateError(f"unrecognized feature gate: {gate}; {hint}", gate)
         if not on and gate in GATES and stage(gate, release) is Stage.LOCKED:
             locked = f"cannot set feature gate {gate} to false, feature is locked to true in Kubernetes 1.{release}"
             raise GateError(locked, gate)
-    whole = {"alpha": wanted.get(ALL_ALPHA), "beta": wanted.get(ALL_BETA)}
-    found = {DRA}
-    for gate in GATES:
-        each = stage(gate, release)
-        if each is None:
-            continue
-        by_stage = whole.get(each.maturity)
-        if wanted.get(gate, each.on if by_stage is None else by_stage):
-            found.add(gate)
-    return frozenset(found)
+    stages = {gate: each for gate in GATES if (each := stage(gate, release))}
+    of_groups = {gate: wanted.get(f"All{each.maturity.capitalize()}", each.on) for gate, each in stages.items()}
+    return frozenset({DRA, *(gate for gate, on in of_groups.items() if wanted.get(gate, on))})

@@ -174,7 +174,7 @@ def _plan_stored(
 ) -> tuple[CompiledStruct, Iterable[Release]]:
     """Return the plan that judges stored objects of a kind, and older releases that may know other fields."""
     struct, older = _plan_admitted(api_version, kind, CREATE, kubernetes, None)
-    struct = compile_struct(struct.type, struct.target.of_stored)
+    struct = compile_struct(struct.type, struct.target.but(stored=True))
     return struct.decoding if decodes_only else struct, older
 
 
@@ -350,15 +350,12 @@ def _as_decoded(
         unknown = next((misfit for misfit in misfits if misfit.rule == UNKNOWN_FIELD), None)
         if unknown is None:
             return found
-        older_target = target(
-            obj["apiVersion"], release, known.operation, known.gates, known.admin_namespace, enough=known.enough
-        )
-        candidate = compile_struct(struct.type, older_target.of_stored if known.stored else older_target)
+        candidate = compile_struct(struct.type, known.but(release=release, declarative=False))
         if has(candidate, unknown.path):
             found, misfits = candidate, apart(candidate.decoding.walk(obj))[0]
     if all(misfit.rule != UNKNOWN_FIELD for misfit in misfits):
         return found
-    return compile_struct(struct.type, known.lenient)
+    return compile_struct(struct.type, known.but(strict=False))
 
 
 def _without(obj: dict[str, Any], dropped: Iterable[Misfit]) -> dict[str, Any]:

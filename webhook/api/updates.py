@@ -10,7 +10,6 @@ from typing import Any, Final, cast
 
 from webhook.api import warnings
 from webhook.api.core.meta import Object, repeated_owner
-from webhook.api.versions import target
 from webhook.problem import BAD_REQUEST, TOO_MANY, Path, Problem, invalid, refused
 from webhook.schema.declarations import IMMUTABLE, IN_PLACE, name_of
 from webhook.schema.fields import SIZE_ENDS_LIST_SINCE, CompiledStruct, compile_struct, examined, merged
@@ -77,13 +76,7 @@ def ratcheted(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any],
     rest = [problem for problem in found if id(problem) not in left_out]
     if struct.target.release < _SUPERSEDED_SINCE:
         return rest
-    known = struct.target
-    handwritten = compile_struct(
-        struct.type,
-        target(
-            obj["apiVersion"], known.release, known.operation, known.gates, known.admin_namespace, enough=known.enough
-        ),
-    )
+    handwritten = compile_struct(struct.type, struct.target.but(declarative=False))
     paths = {problem.path for problem in late}
     reported = {(problem.path, problem.message) for problem in rest}
     superseded = (each for each in compared(handwritten, obj, old) if each.path in paths)

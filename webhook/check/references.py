@@ -29,7 +29,6 @@ from webhook.records import NamedTuple
 from webhook.references.lookup import apply_rules
 from webhook.references.rules import (
     ACCOUNT,
-    MAPPED,
     RULES,
     SELECTING,
     Context,
@@ -335,12 +334,12 @@ class References:
         if find(obj.get("apiVersion"), obj.get("kind")):
             return False
         from webhook.workloads import pods_in  # few objects need it
-        from webhook.workloads.nested import mapped_classes
+        from webhook.workloads.nested import counted
         from webhook.workloads.projects import claims_in, made_templates
         from webhook.workloads.runtimes import used_by
 
-        for name in mapped_classes(obj):
-            self._note(file, MAPPED, name, "")
+        for kind, name, resource in counted(obj):
+            self._note(file, kind, name, resource)
         for name in made_templates(obj):
             self._note(file, "ResourceClaimTemplate", name, namespace_of(obj))
         parts = list(claims_in(obj))

@@ -18,7 +18,7 @@ from webhook.problem import WARNING
 from webhook.report import Style, terminal_columns
 from webhook.report import lines as lines_of
 from webhook.report.model import Report
-from webhook.report.text import COLORS, as_json, as_text, folded, not_read, uncommanded
+from webhook.report.text import COLORS, as_json, as_text, folded, not_read, stated, uncommanded
 from webhook.sources import read
 from webhook.usage import UsageError
 
@@ -136,7 +136,7 @@ def columns(stream: TextIO) -> int:
     return max(terminal_columns() or _USUAL, _NARROWEST) if stream.isatty() else 0
 
 
-def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
+def show_lines(lines: Iterable[str], stream: TextIO | None = None, *, color: bool = False) -> None:
     """Print texts, each on a line of its own, with unprintable characters and workflow commands escaped.
 
     A terminal gets long lines folded between words.
@@ -144,12 +144,13 @@ def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
     Args:
         lines: The texts; colours are those of :func:`colored`.
         stream: Where to print them; None for standard output.
+        color: Whether to show the colours.
     """
     width = columns(stream or sys.stdout)
     for line in lines:
         texts = COLORS.split(line)
         texts[::2] = map(printable, texts[::2])
-        texts[1::2] = (f"\x1b{each}" for each in texts[1::2])
+        texts[1::2] = (f"\x1b{each}" * color for each in texts[1::2])
         print(uncommanded(folded("".join(texts), width)), file=stream)
 
 
@@ -214,6 +215,13 @@ def exit_code(report: Report, arguments: Namespace) -> int:
     """Return the exit code for a report."""
     code = code_of(report.findings) or (1 if arguments.strict and report.count(WARNING) else 0)
     return 0 if code == 1 and getattr(arguments, "exit_zero", False) else code
+
+
+def leave_out_malformed(report: Report) -> None:
+    """Say on standard error which objects of a cluster cannot be decoded; the others are still looked at."""
+    malformed = [each for each in report.findings if each.document]
+    tell(*(f"note: not read: {stated(each)}" for each in malformed))
+    report.findings = [each for each in report.findings if not each.document]
 
 
 def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -21,6 +22,7 @@ from webhook.check.files import piped_twice
 from webhook.check.judge import Refusals, refusing
 from webhook.check.target import kubernetes, settings_of
 from webhook.cli.console import (
+    leave_out_malformed,
     print_findings,
     read_sources,
     show_lines,
@@ -30,7 +32,8 @@ from webhook.cli.console import (
     wants_colors,
 )
 from webhook.deviceselectors.fleet import ERROR, FALSE, DeviceGroup, Fleet, Query, absent_nodes, rows
-from webhook.documents import Document, Piece, Unreadable
+from webhook.documents import STDIN, Document, Piece, Unreadable
+from webhook.documents.search import SUFFIXES, top_of
 from webhook.findings import GRAVE, OWN_FAILURE, UNREAD, Finding, own_failure
 from webhook.hints.fields import hint_of
 from webhook.hints.names import instead, listed
@@ -47,32 +50,25 @@ from webhook.usage import UsageError
 _WORK: Final = 2 * DOCUMENT
 """The work that all selectors together may take: some twenty seconds."""
 
+_GIVE: Final = "give manifests of claims, templates or classes, or -e with a selector"
 _SELECTOR: Final = re.compile(r"device\.|[=!]=|&&|\|\|")
 
 
 def run(arguments: Namespace) -> int:
-    """Print the matching devices of each request; return 1 if none match, or if a selector fails."""
-    # A path that is evidently a selector is taken for one, as -e is easily forgotten.
-    is_selector = {path: bool(_SELECTOR.search(path)) and not os.path.lexists(path) for path in arguments.paths}
-    selectors = (path for path in arguments.paths if is_selector[path])
-    arguments.expression = [*arguments.expression, *selectors]  # the default is shared
-    arguments.paths = [path for path in arguments.paths if not is_selector[path]]
-    if not arguments.paths and not arguments.expression:
-        raise UsageError("nothing to match: give manifests of claims, templates or classes, or -e with a selector")
-    if complaint := piped_twice({"the manifests": arguments.paths, "the cluster": arguments.cluster}):
-        raise UsageError(complaint)
+    """Print the matching devices of each request; return 1 if none match, or if a selector or manifest is refused."""
+    _check(arguments)
     release, report = kubernetes(arguments), Report()
     inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet, tell=tell)
+    leave_out_malformed(report)
     settings = settings_of(release, arguments, inventory)
     stated, gates = str(settings), dict(settings.stated) or None
     texts: dict[str, list[str]] = {}
     documents = read_sources(arguments, arguments.paths, stated, texts=texts)
     keep = partial(stored, kubernetes=stated, feature_gates=gates)
     given = _objects(documents, refusing(documents, inventory, stated, gates), keep, inventory, report)
-    if code := show_refusals(report, texts):
-        return code
+    refusals = show_refusals(report, texts)
     slices = inventory.all("ResourceSlice")
-    if not slices:
+    if not slices and not refusals:
         raise UsageError(not_found("ResourceSlices", arguments.cluster))
     try:
         fleet = Fleet(Catalog(slices), settings.release, settings.gates)
@@ -91,7 +87,23 @@ def run(arguments: Namespace) -> int:
     query = [
         Question({**about, "name": each}, Query((), [{"cel": {"expression": each}}])) for each in arguments.expression
     ]
-    return _match(arguments, [*query, *_requests(given, inventory)], fleet)
+    query += _requests(given, inventory)
+    return max(refusals, _match(arguments, query, fleet)) if slices and (query or not refusals) else refusals
+
+
+def _check(arguments: Namespace) -> None:
+    """Check the paths; one that is evidently a selector is taken for one, as -e is easily forgotten."""
+    selectors = [path for path in arguments.paths if _SELECTOR.search(path) and not os.path.lexists(path)]
+    arguments.expression = [*arguments.expression, *selectors]  # the default is shared
+    arguments.paths = [path for path in arguments.paths if path not in selectors]
+    if not arguments.paths and not arguments.expression:
+        raise UsageError(f"nothing to match: {_GIVE}")
+    for path in arguments.paths:
+        if not path.endswith(SUFFIXES) and path != STDIN and not os.path.lexists(top_of(path)):
+            advice = f"`draguard why {shlex.quote(path)}` explains what pods and claims of a cluster get"
+            raise UsageError(f"{path}: no such file: {_GIVE}; {advice}")
+    if complaint := piped_twice({"the manifests": arguments.paths, "the cluster": arguments.cluster}):
+        raise UsageError(complaint)
 
 
 def _published_twice(slices: Iterable[JSONObject], context: Context) -> Iterable[str]:
@@ -133,8 +145,7 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet) -> int
         every = [{"kubernetes": judged_by, **as_json(each, found)} for each, found in results]
         show_structured(every, arguments.output)
     else:
-        color = wants_colors(arguments)
-        show_lines(results_as_text(results, fleet, color=color))
+        show_lines(results_as_text(results, fleet), color=wants_colors(arguments))
         if not arguments.quiet:
             show_lines([f"matched as Kubernetes {judged_by}"])
     # Only a query that draguard itself failed on has a row without devices.

@@ -11,6 +11,7 @@ from webhook.check.files import piped_twice
 from webhook.check.simulated import Limit, Prepared, answer_all, fitted, prepare, take_names
 from webhook.check.target import kubernetes, settings_of
 from webhook.cli.console import (
+    leave_out_malformed,
     read_sources,
     show_escaped,
     show_lines,
@@ -51,6 +52,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     inventory = read_cluster(arguments.cluster, report, read, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
+    leave_out_malformed(report)
     settings = settings_of(stated, arguments, inventory)
     named = take_names(arguments, inventory)
     texts: dict[str, list[str]] = {}
@@ -66,7 +68,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
         tell(*(f"note: {each}" for each in (*ready.notes, *lacks)))
     limit = Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
     once = (settings.taint_rules_ignored, ready.scheduler.cluster.of_unknown_size)
-    result = PodReport(color=wants_colors(arguments), once=once)
+    result = PodReport(once)
     return (_fit if arguments.fit else _schedule)(ready, result, limit, arguments)
 
 
@@ -89,7 +91,7 @@ def _schedule(ready: Prepared, result: PodReport, limit: Limit, arguments: Names
         every = [found.get(index) or Answers.unfinished(pods[index], missing) for index in places]
         show_structured([{"kubernetes": str(cluster.settings), **each} for each in every], arguments.output)
     else:
-        show_lines(result.answers(answers))
+        show_lines(result.answers(answers), color=wants_colors(arguments))
         if not arguments.quiet:
             if answers or not left:
                 show_lines([result.summary(answers, arguments.namespace)])
@@ -112,7 +114,7 @@ def _fit(ready: Prepared, result: PodReport, limit: Limit, arguments: Namespace)
         counts = {"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}
         show_structured({"kubernetes": release, **counts}, arguments.output)
     else:
-        show_lines(result.fit(pod, found, last))
+        show_lines(result.fit(pod, found, last), color=wants_colors(arguments))
         if not arguments.quiet:
             show_lines([f"simulated as Kubernetes {release}; {NOT_SIMULATED}"])
     if found.is_cut:

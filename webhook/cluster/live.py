@@ -147,7 +147,9 @@ class ListMetadata(msgspec.Struct, rename={"more": "continue"}):
     more: str = ""
 
 
-class _Chunk(msgspec.Struct):
+class Chunk(msgspec.Struct):
+    """A part of a list, with its objects as JSON."""
+
     metadata: ListMetadata
     items: list[msgspec.Raw] | None = None
 
@@ -340,7 +342,7 @@ class Server:
     def _read_all(self, path: str, typed: JSONObject) -> list[Any]:
         found, kept = list[Any](), 0
         try:
-            for chunk in chunks(self._read, path, _Chunk):
+            for chunk in chunks(self._read, path):
                 for item in chunk.items or ():
                     content = _stored(bytes(item), typed)
                     kept += len(content)
@@ -358,13 +360,12 @@ class Server:
         return found
 
 
-def chunks(get: Callable[[str], bytes], path: str, of: Any) -> Iterator[Any]:
+def chunks(get: Callable[[str], bytes], path: str) -> Iterator[Chunk]:
     """Read a list in parts, which are shorter where objects are long.
 
     Args:
         get: Returns what is at a path.
         path: The path, with the beginning of its query.
-        of: The type of a part, with ``metadata`` that has ``more``, and ``items``.
 
     Raises:
         ClusterError: It cannot be read to its end.
@@ -373,7 +374,7 @@ def chunks(get: Callable[[str], bytes], path: str, of: Any) -> Iterator[Any]:
     while True:
         rest = f"&continue={quote(more)}" if more else ""
         try:
-            chunk = decoded(get(f"{path}limit={limit}{rest}"), of)
+            chunk: Chunk = decoded(get(f"{path}limit={limit}{rest}"), Chunk)
         except TooLong:
             if limit == 1:
                 raise

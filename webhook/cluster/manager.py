@@ -66,7 +66,7 @@ class Manager:
         self._election = Election(self._api, api.lease(options.namespace, options.lease), options.identity, clock)
         self._pair = Pair(options.directory / PAIR) if options.directory else None
         self._version: dict[str, bytes] = {}
-        self._serving: tuple[bytes, bytes] | None = None
+        self._serving = self._pair.content() if self._pair else None
         self._missing: list[str] = []
         self._campaigning = Task(self._election.campaign, RETRY_SECONDS)
         version = [Task(self._ask_version, VERSION_SECONDS)] if options.directory is None else []
@@ -86,7 +86,7 @@ class Manager:
 
     def unready(self) -> Iterator[str]:
         """Return why the replica cannot serve; later errors are in ``last_error``, since serving continues."""
-        if self._serving is None and not (self._pair and self._pair.content()):
+        if self._serving is None:
             why = self.last_error or f"waiting for the leader to fill {self._secret.what}"
             yield f"no serving certificate yet: {why}"
 
@@ -182,9 +182,8 @@ class Manager:
         """Carry out the next step, if there is one, and return the Secret's new content."""
         from webhook.cluster import rotation  # cryptography takes 9 MB, which only a leader needs
 
-        served = self._serving or (self._pair.content() if self._pair else None)
         wanted = {**data, **self._version}
-        step = rotation.step(wanted, self._api.now, self._options.names, trusted, served=served)
+        step = rotation.step(wanted, self._api.now, self._options.names, trusted, served=self._serving)
         if step is None and wanted != data:
             step = Step("version", f"the cluster's version is {wanted[CLUSTER_VERSION].decode()}", wanted)
         if step is None:

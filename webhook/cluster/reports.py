@@ -10,12 +10,10 @@ from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import quote
 
-import msgspec
-
 from webhook.cluster.api import Api, ObjectRef
 from webhook.cluster.errors import ClusterError, Conflict, Forbidden, NotFound
-from webhook.cluster.live import MAX_OBJECTS, MAX_RESPONSE, ListMetadata, chunks
-from webhook.objects import JSONObject, name_of, text
+from webhook.cluster.live import MAX_OBJECTS, MAX_RESPONSE, chunks, decoded
+from webhook.objects import JSONObject, items, mapping, name_of, text
 from webhook.report.openreports import MANAGED_BY, NAME
 from webhook.report.text import counted
 
@@ -28,26 +26,6 @@ _OWN: Final = quote(f"{MANAGED_BY}={NAME}", safe="")
 _FAULTS_MAX: Final = 5
 """How many reports may fail before the others are not tried: the API server may be gone, or a namespace."""
 _log = logging.getLogger(__name__)
-
-
-class _Manager(msgspec.Struct):
-    manager: str = ""
-
-
-class _Metadata(msgspec.Struct, rename={"managers": "managedFields", "version": "resourceVersion"}):
-    name: str
-    version: str
-    namespace: str = ""
-    managers: list[_Manager] = []
-
-
-class _Stored(msgspec.Struct):
-    metadata: _Metadata
-
-
-class _List(msgspec.Struct):
-    metadata: ListMetadata
-    items: list[_Stored]
 
 
 class ReportWriter:
@@ -124,12 +102,12 @@ class ReportWriter:
         """Yield the paths and versions of own reports; those of others may be many and long, and change nothing."""
         count = 0
         read = partial(self._api.read, most=MAX_RESPONSE, accept=_METADATA)
-        for chunk in chunks(read, f"{_ROOT}/{resource}?labelSelector={_OWN}&", _List):
-            for each in chunk.items:
-                own = each.metadata
-                if any(manager.manager == _MANAGER for manager in own.managers):
-                    yield _path_of(resource, own.namespace, own.name), own.version
-            count += len(chunk.items)
+        for chunk in chunks(read, f"{_ROOT}/{resource}?labelSelector={_OWN}&"):
+            for each in map(decoded, chunk.items or ()):
+                about = mapping(each, "metadata")
+                if any(text(one, "manager") == _MANAGER for one in items(about, "managedFields")):
+                    yield _path_of(resource, text(about, "namespace"), name_of(each)), text(about, "resourceVersion")
+            count += len(chunk.items or ())
             if count > MAX_OBJECTS:
                 raise ClusterError(f"more than {MAX_OBJECTS:,} {resource}")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -19,7 +20,6 @@ from webhook.documents.search import (
     Selection,
     find_files,
     mentions_objects,
-    spelled,
     unreadable,
 )
 from webhook.documents.source import MARKDOWN, MAX_BYTES, STDIN, STDIN_NAME, Unreadable
@@ -36,10 +36,9 @@ _FIRST: Final = 1000
 
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _START: Final = 4096
-"""Bytes of standard input that tell which program wrote it."""
+"""Bytes of an input that tell which program wrote it."""
 _NONE: Final = "no manifest: no document in it has an apiVersion or a kind"
 _FAILED: Final = "did the command that writes it fail?"
-_EMPTY_HINT: Final = f"{_FAILED} {EMPTY_ALLOWED}; to read files, name them"
 _MARKDOWN: Final = "Markdown files are read by `draguard validate` only"
 _MARKDOWN_HINT: Final = "give files of YAML or JSON"
 
@@ -72,45 +71,55 @@ def read_found(
         yield found
     elif found.path == STDIN:
         yield from _read_stdin(stdin or sys.stdin.buffer, selection)
+    elif selection:
+        start = partial(_start_of, found)
+        yield from _checked(_read(found, selection), found.shown, selection, start, is_named=found.is_named)
     else:
-        yield from _counted(found, selection) if selection else _read(found)
+        yield from _read(found)
 
 
-def _counted(found: FoundFile, selection: Selection) -> Iterator[Piece]:
-    """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
-    empty, has_manifest, left_out = True, False, selection.left_out.total()
-    for document in _read(found, selection):
-        empty = False
-        has_manifest = has_manifest or (
-            isinstance(document, Unreadable) or _is_manifest(document.data, found.path) or selection.also(document.data)
-        )
+def _checked(
+    documents: Iterable[Piece], name: str, selection: Selection, start: Callable[[], str], *, is_named: bool = True
+) -> Iterator[Piece]:
+    """Yield the documents of an input; one without a manifest is counted, or refused if the user has named it.
+
+    Args:
+        name: Its name, as shown.
+        start: Returns the beginning of its text.
+    """
+    is_empty, has_manifest, left_out = True, False, selection.left_out.total()
+    for document in documents:
+        is_empty = False
+        is_read = isinstance(document, Unreadable) or _is_manifest(document) or selection.also(document.data)
+        has_manifest = has_manifest or is_read or name == selection.stdin_name
         yield document
-    if not has_manifest and selection.left_out.total() == left_out:
-        if found.is_named and not selection.allow_empty:
-            yield _without_manifest(spelled(found.path), "" if empty else _text_of(found), EMPTY_ALLOWED)
-        elif empty and found.is_named and selection.stored and not _text_of(found).strip():  # else it is an empty List
-            yield _without_manifest(spelled(found.path), "", _FAILED)
-        elif empty:
-            selection.leave_out(EMPTY, found.path)
+    if has_manifest or selection.left_out.total() > left_out:
+        return
+    text = start() if is_named else ""
+    is_unwritten = selection.stored is not None and not text.strip()  # else it is a List without items
+    if is_named and (not selection.allow_empty or is_unwritten or (selection.some_files and not is_empty)):
+        yield _without_manifest(name, "" if is_empty else text, selection)
+    elif is_empty and name != STDIN_NAME:
+        selection.leave_out(EMPTY, name)
 
 
-def _is_manifest(data: object, file: str = "") -> bool:
-    """Tell whether the data of a document look like a manifest, or are the kustomization that the file's name says."""
-    is_object = isinstance(data, dict) and ("kind" in data or "apiVersion" in data)
-    return is_object or file.rpartition("/")[2] in KUSTOMIZATIONS
+def _is_manifest(document: Document) -> bool:
+    """Tell whether a document looks like a manifest, or is the kustomization that its file's name says."""
+    is_object = isinstance(document.data, dict) and not document.data.keys().isdisjoint(("kind", "apiVersion"))
+    return is_object or document.source.rpartition("/")[2] in KUSTOMIZATIONS
 
 
-def _without_manifest(source: str, text: str, hint: str) -> Unreadable:
+def _without_manifest(source: str, text: str, selection: Selection) -> Unreadable:
     """Report a file, or standard input, that holds no manifest; if kubectl has written it, suggest how to get them.
 
     Args:
         source: Its name, as shown.
-        text: Its text; empty if it has no document.
-        hint: Further help.
+        text: The beginning of its text; empty if it has no document.
     """
     from webhook.documents.yamlhints import as_described  # needed only for mistakes
 
-    what = "standard input" if source == STDIN_NAME else "the file"
+    is_stdin = source == STDIN_NAME
+    allowed = "" if selection.allow_empty else EMPTY_ALLOWED
     first = text[:_FIRST].replace("\r\n", "\n")
     if text.lstrip().startswith(("[", "- ")):
         hint = "a list is not a manifest: write its items as documents, or as the items of a List"
@@ -118,44 +127,41 @@ def _without_manifest(source: str, text: str, hint: str) -> Unreadable:
         hint = "this looks like kubectl's table: add -o yaml"
     elif described := as_described(first):
         hint = described
-    elif text and source != STDIN_NAME:
-        hint = f"no document in it has an apiVersion or a kind; {hint}".strip("; ")
-    return Unreadable(source, 1, 1, f"{what} holds no manifest", hint)
+    elif is_stdin:
+        hint = f"{_FAILED} {allowed}; to read files, name them" if allowed else _FAILED
+    elif text:
+        hint = f"no document in it has an apiVersion or a kind; {allowed}".strip("; ")
+    else:
+        hint = allowed or _FAILED
+    return Unreadable(source, 1, 1, f"{'standard input' if is_stdin else 'the file'} holds no manifest", hint)
 
 
-def _text_of(found: FoundFile) -> str:
-    """Return the text of a file that was read before."""
+def _start_of(found: FoundFile) -> str:
+    """Return the beginning of a file that was read before; empty for a pipe."""
     try:
+        if not os.path.isfile(found.path):
+            return ""
         with _opened(found) as file:
-            return _content(file).decode(errors="replace")
+            return file.read(_START).decode(errors="replace")
     except OSError:
         return ""
 
 
 def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Piece]:
-    """Read standard input; if it has no manifest, the program that should have written it has probably failed."""
+    """Read standard input."""
     try:
         data = stdin.read(MAX_BYTES + 1)
     except OSError as error:
         yield unreadable(STDIN, error)
         return
-    name = selection.stdin_name if selection else ""
-    empty = selection is not None and not selection.allow_empty
+    name = (selection and selection.stdin_name) or STDIN_NAME
     wanted = selection.stored if selection else None
-    documents = wanted and _stored(BytesIO(data), name or STDIN_NAME, wanted)
-    documents = documents or _parsed(data, name or STDIN_NAME, selection, rendered=not name)
-    start = data[:_START]
-    empty = empty or (wanted is not None and not start.strip())
+    documents = wanted and _stored(BytesIO(data), name, wanted)
+    documents = documents or _parsed(data, name, selection, rendered=name == STDIN_NAME)
+    start = data[:_START].decode(errors="replace")
     del data  # the decoded text is enough
-    for document in documents:
-        # An error message that ends up in a pipe is often YAML, too: `Error: connection refused`.
-        if empty and selection and isinstance(document, Document):
-            empty = not (name or _is_manifest(document.data) or selection.also(document.data))
-        else:
-            empty = False
-        yield document
-    if empty:
-        yield _without_manifest(name or STDIN_NAME, start.decode(errors="replace"), _FAILED if wanted else _EMPTY_HINT)
+    # An error message that ends up in a pipe is often YAML, too: `Error: connection refused`.
+    yield from _checked(documents, name, selection, lambda: start) if selection else documents
 
 
 def _read(found: FoundFile, selection: Selection | None = None) -> Iterator[Piece]:
@@ -250,24 +256,16 @@ def only_manifests(documents: Iterable[Piece], paths: Iterable[str], selection: 
 
 
 def with_manifests(documents: Iterable[Piece], paths: Iterable[str]) -> Iterator[Piece]:
-    """Yield documents, and an error for each input that has some, but no object: it is probably a table of kubectl.
+    """Yield documents, and if none of them is a manifest, an error for each directory and glob.
 
     Args:
         documents: The content of all files.
-        paths: The input paths; other files, which are below directories, may hold anything, unless no input has an
-            object.
+        paths: The paths that the user has named.
     """
-    left = {STDIN_NAME if path == STDIN else path: None for path in paths}
-    others: dict[str, str] = {}
-    is_found = False
+    is_found, is_empty = False, True
     for document in documents:
-        source = document.source
-        if isinstance(document, Unreadable) or _is_manifest(document.data, source) or document.within:
-            left.pop(source, None)
-            is_found = True
-        else:
-            others.setdefault(source, document.file.text if source in left else "")
+        is_found = is_found or isinstance(document, Unreadable) or _is_manifest(document)
+        is_empty = False
         yield document
-    yield from (_without_manifest(source, text, "") for source, text in others.items() if source in left)
-    if not is_found and not others.keys() <= left.keys():
-        yield from (Unreadable(path, 0, 0, _NONE) for path in left if path not in others)
+    if not (is_found or is_empty):
+        yield from (Unreadable(path, 0, 0, _NONE) for path in paths if path != STDIN and not os.path.isfile(path))

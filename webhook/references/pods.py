@@ -7,6 +7,7 @@ from typing import Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
 from webhook.api.templates import source
+from webhook.grouping import by_key
 from webhook.hints.names import in_place, instead, listed
 from webhook.inventory import CLAIMS, controller_of, devices_path
 from webhook.inventory.claims import containers_of, reserved_for
@@ -23,6 +24,7 @@ from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_o
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem
 from webhook.references.rules import (
+    COVERED,
     MAPPED,
     Context,
     claim_or_template,
@@ -370,9 +372,11 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
 
     Kueue takes claims from ResourceClaimTemplates only, whose requests state an exact count: not ResourceClaims by
     name, not firstAvailable, not allocationMode All but for admin access (kubernetes-sigs/kueue pkg/dra/claims.go). Of
-    each request, the deviceClassMappings of its Configuration must name the class.
+    each request, the deviceClassMappings of its Configuration must name the class, and ClusterQueues cover the resource
+    as which it is counted.
     """
-    mapped = [name for _, name in context.inventory.names(MAPPED)]
+    mapped = by_key((name, resource) for resource, name in context.inventory.names(MAPPED))
+    covered = {resource for resource, _ in context.inventory.names(COVERED)}
     if not text(mapping(pod, "owner", "labels"), QUEUE) and not text(mapping(pod, "metadata", "labels"), QUEUE):
         return
     for path, entry in placed(pod, "spec", "resourceClaims"):
@@ -389,9 +393,16 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
                 message = f'Kueue does not admit a workload that requests {what}: request "{text(request, "name")}"'
                 hint = "request an exact count of one class"
                 yield finding((*path, "resourceClaimTemplateName"), message, hint, "Unsupported")
-            elif mapped and (name := text(exactly, "deviceClassName")) not in mapped and not exactly.get("adminAccess"):
-                message = f'Kueue does not admit a workload that requests DeviceClass "{name}", which its {MAPPED} lack'
-                hint = instead(name, mapped, "they have")
+            elif mapped and exactly.get("adminAccess") is not True:
+                name = text(exactly, "deviceClassName")
+                message = f'Kueue does not admit a workload that requests DeviceClass "{name}", '
+                if not (resources := mapped.get(name, [])):
+                    message, hint = f"{message}which its {MAPPED} lack", instead(name, mapped, "they have")
+                elif covered and covered.isdisjoint(resources):
+                    message += f"which it counts as {listed(resources)}: no ClusterQueue covers that"
+                    hint = f"list it in {COVERED} of the ClusterQueue, with a nominalQuota"
+                else:
+                    continue
                 yield finding((*path, "resourceClaimTemplateName"), message, hint, "Unsupported")
 
 

@@ -49,8 +49,8 @@ _BESIDE: Final = {
     **dict.fromkeys(WEBHOOKS, "admissionregistration.k8s.io"),
 }
 """The kinds that have rules, and neither claims nor pods, with their API groups."""
-MAPPED: Final = "deviceClassMappings"
-"""What stands for a kind: the device classes that Kueue counts, as far as its Configuration is known."""
+MAPPED, COVERED = "deviceClassMappings", "coveredResources"
+"""What stands for kinds: the device classes that Kueue counts, and what it has quota for, in place of namespaces."""
 _BYTES: Final = 16 << 20
 """How many bytes are cached of claims, and of pods."""
 _PROBLEM: Final = 1_000

@@ -324,25 +324,20 @@ def taint_not_evicted(cluster: Stored) -> Iterator[Found]:
     The controller that evicts does not run, its feature gate is off, or the taint is younger than the pod's toleration.
     Pods whose devices are for extended resources are not evicted (kubernetes#141290).
     """
-    said: set[tuple[str, str, str]] = set()
+    overdue: dict[tuple[int, str], tuple[AllocatedDevice, JSONObject, str]] = {}
     for result in cluster.results:
         for taint, seconds in evicting(result, cluster):
-            if not cluster.is_older(text(taint, "timeAdded"), _EVICTING + seconds):
-                continue
-            for pod in cluster.running(result.claim):
-                key = namespace_of(pod), name_of(pod), text(taint, "key")
-                if key not in said and text(pod, "spec", "nodeName") and not at(pod, "metadata", "deletionTimestamp"):
-                    said.add(key)
-                    since = f" since {since}" if (since := text(taint, "timeAdded")) else ""
-                    message = (
-                        f"it uses {result} by claim {name_of(result.claim)}, which has the NoExecute taint "
-                        f"{text(taint, 'key')}{since}, and was not evicted"
-                    )
-                    why = "is the controller device-taint-eviction running?"
-                    if is_of_resources(result.claim):
-                        why = "the controller device-taint-eviction leaves out devices of extended resources"
-                    hint = f"{command(cluster, 'delete', pod)} evicts it; {why}"
-                    yield Found(pod, message, hint, ("spec", "resourceClaims"))
+            key, since = text(taint, "key"), text(taint, "timeAdded")
+            for pod in cluster.running(result.claim) if cluster.is_older(since, _EVICTING + seconds) else ():
+                if text(pod, "spec", "nodeName") and not at(pod, "metadata", "deletionTimestamp"):
+                    overdue.setdefault((id(pod), key), (result, pod, since and f" since {since}"))
+    for (_, key), (result, pod, since) in overdue.items():
+        which = f"it uses {result} by claim {name_of(result.claim)}, which has the NoExecute taint {key}{since}"
+        why = "is the controller device-taint-eviction running?"
+        if is_of_resources(result.claim):
+            why = "the controller device-taint-eviction leaves out devices of extended resources"
+        hint = f"{command(cluster, 'delete', pod)} evicts it; {why}"
+        yield Found(pod, f"{which}, and was not evicted", hint, ("spec", "resourceClaims"))
 
 
 def evicting(result: AllocatedDevice, cluster: Stored) -> Iterator[tuple[JSONObject, int]]:

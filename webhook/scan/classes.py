@@ -12,7 +12,7 @@ from webhook.grouping import by_key
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, requests_of
-from webhook.inventory.resources import ExtendedResources, amounts, requests
+from webhook.inventory.resources import ExtendedResources, requests
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.problem import ERROR, NOTE, Steps, value_at
 from webhook.references.lookup import every_rule
@@ -20,6 +20,8 @@ from webhook.references.rules import pod_view
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, named, rule
 from webhook.scan.stored import Stored, makes_pods, once, template_of
+from webhook.simulation.binding import serves
+from webhook.simulation.cluster import EXTENDED
 from webhook.simulation.scheduler import other_scheduler
 
 
@@ -31,14 +33,11 @@ def _uses(cluster: Stored) -> Mapping[str, list[JSONObject]]:
         for names in by_key((one.whole, one.class_name) for one in requests_of(each)).values():
             if len({*names}) == 1:
                 found[names[0]].append(each)
-    # Classes also provide the extended resources of pods that no node has without DRA, by device plugins.
-    resources = (amounts(mapping(each, "status", "allocatable")) for each in cluster.all("Node"))
-    offered = {name for each in resources for name, amount in each.items() if amount}
-    classes = cluster.all("DeviceClass")
-    extended = ExtendedResources(classes, is_on=cluster.settings.has_extended_resources).classes
+    # Classes also provide the extended resources of pods that no node has without DRA.
+    extended = ExtendedResources(cluster.all("DeviceClass"), is_on=EXTENDED in cluster.settings.gates).classes
     for each, spec in cluster.makers:
         for name in requests({"spec": spec}):
-            if name in extended and name not in offered:
+            if name in extended and name not in cluster.offered:
                 found[extended[name]].append(each)
     return found
 
@@ -122,19 +121,15 @@ def quota_blocks(cluster: Stored) -> Iterator[Found]:
 
     Other than a quota that is used up, it blocks the pods for good: they stay pending, whatever others release.
     """
-    said: set[tuple[str, str]] = set()
-    for workload, spec in cluster.makers:
-        for entry in items(spec, "resourceClaims"):
-            name, namespace = text(entry, "resourceClaimTemplateName"), namespace_of(workload)
-            template = cluster.inventory.find("ResourceClaimTemplate", name, namespace)
-            if template is None or (namespace, name) in said:
-                continue
-            said.add((namespace, name))
-            for quota, why in cluster.context.quotas.refusals(template, is_alone=True):
-                message = f"no claim of ResourceClaimTemplate {name} can be created: {why}"
-                shown = command(cluster, "describe", quota)
-                hint = f"raise the quota, or request fewer devices; {shown} shows what is used"
-                yield Found(quota, message, hint, ("spec", "hard"))
+    entries = ((each, entry) for each, spec in cluster.makers for entry in items(spec, "resourceClaims"))
+    needed = ((namespace_of(each), text(entry, "resourceClaimTemplateName")) for each, entry in entries)
+    for namespace, name in dict.fromkeys(needed):
+        template = cluster.inventory.find("ResourceClaimTemplate", name, namespace)
+        for quota, why in cluster.context.quotas.refusals(template, is_alone=True) if template else ():
+            message = f"no claim of ResourceClaimTemplate {name} can be created: {why}"
+            shown = command(cluster, "describe", quota)
+            hint = f"raise the quota, or request fewer devices; {shown} shows what is used"
+            yield Found(quota, message, hint, ("spec", "hard"))
 
 
 _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "ReplicaSet", "Pod")
@@ -185,39 +180,43 @@ def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[Steps, str
 
 @rule()
 def pod_bypassed_scheduler(cluster: Stored) -> Iterator[Found]:
-    """A pod has a node and waits for claims that are never allocated, because it bypassed the scheduler.
+    """A pod has a node and waits for claims that are never allocated, or only elsewhere: it bypassed the scheduler.
 
     Only the scheduler allocates devices, and it does not look at pods whose spec.nodeName is set when they are created.
     kubelet waits for the devices for ever. Use a node selector instead (``draguard mutate`` writes it). Another
     scheduler (spec.schedulerName) may bind pods without allocating their devices, too.
     """
-    said: set[str] = set()
+    waiting: dict[str, tuple[JSONObject, JSONObject, Mapping[str, Sequence[str]]]] = {}
     for pod in cluster.all("Pod"):
-        if not (left := _awaited(pod, cluster)):
-            continue
-        owner = [pod, *cluster.owners(pod)][-1]
-        top = owner if text(template_of(owner), "nodeName") else pod
-        if text(top, "metadata", "uid") in said:
-            continue
-        said.add(text(top, "metadata", "uid"))
-        node = text(pod, "spec", "nodeName")
-        who = "it names" if top is pod else "its pods name"
+        if left := _awaited(pod, cluster):
+            owner = [pod, *cluster.owners(pod)][-1]
+            top = owner if text(template_of(owner), "nodeName") else pod
+            waiting.setdefault(text(top, "metadata", "uid"), (top, pod, left))
+    for top, pod, left in waiting.values():
+        node, who = text(pod, *_NODE), "it names" if top is pod else "its pods name"
         how = f"{who} node {node} in spec.nodeName, and so bypassed the scheduler"
         hint = "replace spec.nodeName by a nodeSelector (draguard mutate does it)"
         if top is pod and (scheduler := other_scheduler(pod)):
             how = f"its scheduler {scheduler} bound it to node {node} without its devices"
             hint = f"switch on the support of claims in {scheduler}, and create the pod again"
-        message = f"{how}: {listed(left)} is not allocated, and never will be"
-        yield Found(top, message, hint, ("spec", "nodeName"))
+        claims = "; ".join(f"{listed(names)} {why}" for why, names in left.items())
+        yield Found(top, f"{how}: {claims}", hint, _NODE)
 
 
-def _awaited(pod: JSONObject, cluster: Stored) -> list[str]:
-    """Name the claims without devices of a pod that has a node and does not start there."""
-    is_pending = text(pod, "status", "phase") == "Pending"
-    if not is_pending or not text(pod, "spec", "nodeName") or at(pod, "metadata", "deletionTimestamp"):
-        return []
-    found = (cluster.inventory.find("ResourceClaim", name, namespace_of(pod)) for name in claims_named(pod))
-    left = [named(each) for each in found if each is not None and not allocation_of(each)]
+_NODE: Final = ("spec", "nodeName")
+_NEVER: Final = "is not allocated, and never will be"
+
+
+def _awaited(pod: JSONObject, cluster: Stored) -> Mapping[str, Sequence[str]]:
+    """Name the claims because of which a pod that has a node does not start there, by the reason."""
+    where, inventory = text(pod, *_NODE), cluster.inventory
+    if text(pod, "status", "phase") != "Pending" or not where or at(pod, "metadata", "deletionTimestamp"):
+        return {}
+    node = inventory.find("Node", where) or {"metadata": {"name": where}}
+    found = filter(None, (inventory.find("ResourceClaim", each, namespace_of(pod)) for each in claims_named(pod)))
+    elsewhere = ((each, "" if serves(each, node) else "has its devices on other nodes") for each in found)
+    left = [(why if allocation_of(each) else _NEVER, named(each)) for each, why in elsewhere]
     made = {text(each, "name") for each in items(pod, "status", "resourceClaimStatuses")}
     entries = (each for each in items(pod, "spec", "resourceClaims") if text(each, "resourceClaimTemplateName"))
-    return left + [f"claim {name}" for each in entries if (name := text(each, "name")) not in made]
+    left += [(_NEVER, f"claim {name}") for each in entries if (name := text(each, "name")) not in made]
+    return by_key((why, name) for why, name in left if why)

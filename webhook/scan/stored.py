@@ -21,6 +21,7 @@ from webhook.inventory import DRA, KINDS, Inventory, MalformedError, controller_
 from webhook.inventory.affinity import NodesByLabel
 from webhook.inventory.claims import allocation_of, claims_named, consumers, device_of, results_of
 from webhook.inventory.plugins import Plugin, plugins
+from webhook.inventory.resources import amounts
 from webhook.later import cached_property
 from webhook.objects import (
     LAST_APPLIED,
@@ -291,6 +292,12 @@ class Stored:
             is_used_up = not each.devices and each.id in held
             served[each.driver] |= {each.node_name or ""} if is_used_up else {one.node_name for one in each.devices}
         return served
+
+    @cached_property
+    def offered(self) -> set[str]:
+        """The resources that nodes have without DRA, by device plugins."""
+        resources = (amounts(mapping(each, "status", "allocatable")) for each in self.all("Node"))
+        return {name for each in resources for name, amount in each.items() if amount}
 
     # -- claims
 

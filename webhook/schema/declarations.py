@@ -10,26 +10,16 @@ from typing import Any, ClassVar, Self
 from webhook.problem import IMMUTABLE_FIELD, Path, Problem, invalid
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema.decoding import Misfit, SchemaFinding
 from webhook.schema.target import OLDEST, Target
 
-Place = tuple[Any, ...]
-"""A place: the parent's place and one step down. Only places that are reported become paths."""
-
-Walk = Callable[[Any], Sequence[SchemaFinding]]
-Decode = Callable[[Any], Sequence[Misfit]]
-Check = Callable[[Any], Sequence[Problem]]
 Change = Callable[[Any, Any], Sequence[Problem]]
 Recheck = str | Callable[[Any], bool]
-Format = Callable[[str, Release], Sequence[str]]
 
 
 NOTHING: tuple[Any, ...] = ()
 """No findings: shared, since most values have none."""
 
 IMMUTABLE = "immutable"
-
-EMPTY = "empty"
 
 CHANGED = "changed"
 """An update validates the field again only if it has changed."""

@@ -49,24 +49,18 @@ from webhook.problem import (
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.declarations import (
-    EMPTY,
     IMMUTABLE,
     ITSELF,
     NEW,
     NOTHING,
     STORED,
     Change,
-    Check,
     Declared,
-    Decode,
     Default,
     Field,
-    Format,
     Inlining,
-    Place,
     Recheck,
     Struct,
-    Walk,
     declared,
     name_of,
 )
@@ -87,10 +81,17 @@ from webhook.schema.decoding import (
 )
 from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS, Target
 
-FieldFindings = tuple[str, Sequence[SchemaFinding]]
+Place = tuple[Any, ...]
+"""A place: the parent's place and one step down. Only places that are reported become paths."""
 
+Walk = Callable[[Any], Sequence[SchemaFinding]]
+Decode = Callable[[Any], Sequence[Misfit]]
+Check = Callable[[Any], Sequence[Problem]]
+Format = Callable[[str, Release], Sequence[str]]
+FieldFindings = tuple[str, Sequence[SchemaFinding]]
 Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
 
+EMPTY = "empty"
 ROOT = "/"
 """The first character of the spelling of a field that the API server reports as one of the whole object."""
 
@@ -360,27 +361,21 @@ class CompiledStruct:
             if struct is None or type(step) is not str:
                 spelled.append(step)
                 continue
-            steps, struct = struct.spelling(step)
+            field = struct.fields.get(step)
+            steps = struct.spelling(step) if field else (step,)
+            struct = field.struct if field else None
             if steps and steps[0].startswith(ROOT):
                 spelled, steps = [], (steps[0].removeprefix(ROOT), *steps[1:])
             spelled += steps
         return Path(spelled)
 
-    def spelling(self, name: str) -> tuple[tuple[str, ...], CompiledStruct | None]:
-        """Return the API server's spelling of a field of this struct, and the struct that the field holds."""
-        field = self.fields.get(name)
-        return (self._steps(name), field.struct) if field else ((name,), None)
-
-    def _steps(self, name: str) -> tuple[str, ...]:
+    def spelling(self, name: str) -> tuple[str, ...]:
+        """Return the API server's spelling of a field of this struct."""
         spelled, inlining = self.target.pick(self.type.fields[name].spelled), self.type.inlining
-        if (
-            spelled is None
-            and inlining
-            and name in inlining.of.fields
-            and self.target.has(inlining.spelled_since, None)
-        ):
-            return self.type.unboxed, name
-        return (name,) if spelled is None else (spelled,) if spelled else ()
+        if spelled is not None:
+            return (spelled,) if spelled else ()
+        is_inlined = inlining and name in inlining.of.fields and self.target.has(inlining.spelled_since, None)
+        return (self.type.unboxed, name) if is_inlined else (name,)
 
     def _here(self, name: str) -> bool:
         """Tell whether the target's operation checks a field of a whole object; stored metadata is fine."""
@@ -568,7 +563,8 @@ class CompiledStruct:
         when, walk, is_pointer = self._recheck(name), field.walk, self.stated[name].pointer
         if not when:
             return field.change
-        walk_stored = self._compile(name, self.target.of_stored).walk if when == STORED or callable(when) else None
+        of_stored = self.target.but(stored=True)
+        walk_stored = self._compile(name, of_stored).walk if when == STORED or callable(when) else None
 
         def change(new: Any, old: Any) -> Sequence[Problem]:
             found = list(field.change(new, old)) if field.change else []

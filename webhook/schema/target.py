@@ -8,7 +8,7 @@ from typing import Any
 
 from webhook.later import cached_property
 from webhook.records import Record
-from webhook.release import Release
+from webhook.release import Release, picked
 
 CREATE = "create"
 UPDATE = "update"
@@ -65,33 +65,25 @@ class Target(Record):
         return self.operation.partition("/")[2]
 
     @cached_property
-    def of_stored(self) -> Target:
-        """The same target for values that an update leaves unchanged."""
-        return self._but(stored=True)
+    def _others(self) -> dict[tuple[tuple[str, Any], ...], Target]:
+        return {(): self}
 
     @cached_property
     def decoding(self) -> Target:
         """The same target for values that are only decoded."""
-        return self if not self.validates else self._but(validates=False)
+        return self.but(validates=False)
 
-    @cached_property
-    def lenient(self) -> Target:
-        """The same target for values that may have unknown fields."""
-        return self._but(strict=False)
-
-    def _but(self, **changed: bool) -> Target:
-        return Target(**{name: getattr(self, name) for name in Target.__annotations__} | changed)
+    def but(self, **changed: Any) -> Target:
+        """Return the same target with other facts; always the same one, as it has the types compiled for it."""
+        key = tuple((name, value) for name, value in changed.items() if getattr(self, name) != value)
+        if key not in self._others:
+            self._others[key] = Target(**{name: getattr(self, name) for name in Target.__annotations__} | changed)
+        return self._others[key]
 
     def has(self, since: int, until: int | None) -> bool:
         """Tell whether the release is within a range."""
         return since <= self.release and (until is None or self.release <= until)
 
     def pick(self, value: Any) -> Any:
-        """Return the release's value of a fact that changed with releases, in order: ``{33: 4, 35: 16}``."""
-        if not isinstance(value, dict):
-            return value
-        found = None
-        for since, each in value.items():
-            if since <= self.release:
-                found = each
-        return found
+        """Return the release's value of a fact that may have changed with releases."""
+        return picked(value, self.release) if isinstance(value, dict) else value

@@ -80,13 +80,11 @@ def lacks(use: Use, name: str, node: JSONObject | None) -> str:
         node: The node; None if it is not known, so that nothing is known of its labels.
     """
     claim = use.claim
-    if use.consumer.has(claim):
-        return ""
-    if not allocation_of(claim):
-        return "its claims are not allocated"
     if not serves(claim, node or {"metadata": {"name": name}}):
         return f"the devices of claim {full_name_of(claim)} are not on it"
-    return used_up([claim])
+    if use.consumer.has(claim):
+        return ""
+    return used_up([claim]) if allocation_of(claim) else "its claims are not allocated"
 
 
 def unmapped(pod: JSONObject, claim: JSONObject, release: Release) -> str:

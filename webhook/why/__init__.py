@@ -10,7 +10,7 @@ explain.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Final
@@ -110,11 +110,10 @@ def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
         seconds: How long it may take; pods that are not reached by then are ``not-explained``.
     """
     counts, known = dict.fromkeys(SORTS, 0), dict[tuple[str, ...], str]()
-    plugins = {name for each in scene.cluster.nodes for name, amount in each.allocatable.items() if amount}
     end = monotonic() + seconds
     with limited(Budget(deadline=end, is_offline=True)):
         for pod in scene.inventory.pending():
-            if at(pod, "metadata", "deletionTimestamp") or not _wants_devices(scene, pod, plugins):
+            if at(pod, "metadata", "deletionTimestamp") or not _wants_devices(scene, pod):
                 continue
             if text(pod, "spec", "nodeName"):
                 counts[started.NOT_STARTED] += 1
@@ -143,11 +142,11 @@ def _sort_of(scene: Scene, pod: JSONObject) -> str:
         return NOT_EXPLAINED
 
 
-def _wants_devices(scene: Scene, pod: JSONObject, plugins: Container[str]) -> bool:
+def _wants_devices(scene: Scene, pod: JSONObject) -> bool:
     """Tell whether a pod has claims, or requests what a class provides, or nothing does."""
-    named = filter(is_extended, Demand.of(pod).requests)
-    provides = scene.cluster.extended.provides
-    return bool(items(pod, "spec", "resourceClaims")) or any(provides(each) or each not in plugins for each in named)
+    named, provides = filter(is_extended, Demand.of(pod).requests), scene.cluster.extended.provides
+    has_claims = bool(items(pod, "spec", "resourceClaims"))
+    return has_claims or any(provides(each) or each not in scene.offered for each in named)
 
 
 _Told = tuple[str, list[Cause], list[JSONObject]]

@@ -414,7 +414,13 @@ class _Pending:
 
     def found(self, placement: Placement) -> _Explained:
         """Return why a placement has no node, and what would help."""
+        known = (each for each in placement.claims if name_of(each) in self._allocated)
+        shared = [
+            each for each in known if mapping(each, "status", "allocation", "nodeSelector") and self._shared(each)
+        ]
         others = list(self._not_simulated())
+        if shared and placement.node:
+            others = [self._pinned(shared, placement.node, each) for each in others]
         first = [] if placement.awaited else others
         causes = [*first, *self._simulated(placement, is_explained=bool(first))]
         if not causes:
@@ -556,9 +562,17 @@ class _Pending:
         }
         if error := next((each.error for each in by_devices.values() if each.error), NO_FAULT):
             yield from sorted_as("selector", [self._failed(error, needs)])
-        elif suiting := [node for node, verdict in by_devices.items() if not verdict.reasons]:
+            return
+        provides = self.scene.cluster.extended.provides
+        suiting = [node for node, verdict in by_devices.items() if not verdict.reasons]
+        # A device plugin provides there what devices provide elsewhere.
+        full = [node for node in suiting if any(map(provides, verdicts.by_node[node].missing))]
+        if full != suiting:
+            suiting = [node for node in suiting if node not in full]
             yield from sorted_as("node", self._kept_from(suiting, round_))
             yield from self._unusable(verdicts, round_)
+        elif full and not any(each.by_devices for each in by_devices.values()):
+            yield from sorted_as("node", self._kept_from(full, round_, has_devices=False))
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
             said = "; ".join(rejections.elsewhere(self.scene.cluster, each) for each in allocated)
@@ -571,12 +585,12 @@ class _Pending:
             steps = [min((each.closeness for each in several), default=_TOGETHER) for several in unmet]
             nearest = (group for group, step in zip(groups, steps, strict=True) if step == max(steps))
             nodes = [self.scene.cluster.index[name] for group in nearest for name in group.nodes]
-            closest = [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
+            closest = full if any(verdicts.by_node[each].by_devices for each in nodes) else [*full, *nodes]
             is_pinned = any(each.unavailable for each in by_devices.values())
-            there = [self.scene.cluster.names[each] for each in alone] if is_pinned else []
+            there = [self.scene.cluster.names[each] for each in alone] if is_pinned or full else []
             found = list(Lacks(self, needs, groups, there).causes())
             if is_pinned:
-                found[:1] = [self._pinned(needs, shortened(there), each) for each in found[:1]]
+                found[:1] = [self._pinned(needs.claims, shortened(there), each) for each in found[:1]]
             kept = sorted_as("node", self._kept_from(closest, round_, has_devices=False))
             # Devices in use come free, others do not come.
             yield from [*found, *kept] if any(each.sort == "no-device" for each in found[:1]) else [*kept, *found]
@@ -590,9 +604,9 @@ class _Pending:
 
     def _unprovided(self, needs: Needs) -> Iterator[Cause]:
         """Say which extended resources neither a node nor a class provides."""
-        extended, nodes = self.scene.cluster.extended, self.scene.cluster.nodes
-        for name in needs.demand.requests:
-            if not is_extended(name) or extended.provides(name) or any(each.allocatable.get(name) for each in nodes):
+        extended = self.scene.cluster.extended
+        for name in filter(is_extended, needs.demand.requests):
+            if extended.provides(name) or name in self.scene.offered:
                 continue
             # The vendor, such as nvidia of nvidia.com/gpu.
             vendor = as_in_pods(name).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or name
@@ -651,7 +665,7 @@ class _Pending:
             said, about = zip(*(self._refusal(each, states, needs) for each in refusals), strict=True)
             what = ", and ".join(said)
             if any(map(allocation_of, needs.claims)):
-                yield self._pinned(needs, names, Cause(f"{names} {what}", [nodes, *about]))
+                yield self._pinned(needs.claims, names, Cause(f"{names} {what}", [nodes, *about]))
                 continue
             if has_devices and wants_devices:
                 only = f", the only node{'s' * (len(states) > 1)} with free devices for it,"
@@ -659,9 +673,9 @@ class _Pending:
             is_unselected = refusals[0].plugin == AFFINITY
             yield Cause(f"{names}{which} {what}", [*about, nodes] if is_unselected else [nodes, *about])
 
-    def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
+    def _pinned(self, used: Sequence[JSONObject], names: str, cause: Cause) -> Cause:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
-        claim = next(filter(allocation_of, needs.claims))
+        claim = next(filter(allocation_of, used))
         said = f"{ref_of(claim)} is allocated on {names}, and {cause.text}"
         return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *self._shared(claim)))
 

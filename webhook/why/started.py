@@ -264,7 +264,8 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             yield cause._replace(text=f"{cause.text}; it names its node itself (spec.nodeName {node})")
         return
     home = scene.inventory.find("Node", node)
-    unreserved = [(lacks(each, node, home), each) for each in blocked if not each.consumer.has(each.claim)]
+    every = ((lacks(each, node, home), each) for each in blocked)
+    unreserved = [(why, each) for why, each in every if why or not each.consumer.has(each.claim)]
     if not unreserved:
         return
     lacked, bad = max(unreserved, key=lambda each: bool(each[0]))
@@ -289,7 +290,8 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         said = f"spec.nodeName ({node}) bypassed the scheduler, {so}"
         also = "".join(f", and {each.text}" for each in of_taints(Demand.of(pod), [NodeState(home)] if home else ()))
         selector = f"with nodeSelector kubernetes.io/hostname: {node} (draguard mutate){also}"
-        help_ = f"create the pod without nodeName, {selector}"
+        there = "so that it runs where the devices of its claim are"
+        help_ = f"create the pod without nodeName, {there if allocation_of(claim) else selector}"
     yield Cause(f"{said}: {starts}", [pod, claim, Ref("Node", node), sources], (help_,))
 
 

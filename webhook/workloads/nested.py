@@ -68,11 +68,19 @@ def _around(value: Any, steps: Sequence[str], shape: Shape | None) -> Any:
     return [inner] if isinstance(shape, ListOf) and is_index else {step: inner}
 
 
-def mapped_classes(obj: JSONObject) -> Iterator[str]:
-    """Return the device classes that a Configuration of Kueue maps to resources (kueue, configuration_types.go)."""
+def counted(obj: JSONObject) -> Iterator[tuple[str, str, str]]:
+    """Yield what Kueue counts: the field that states it, a device class if it is a mapping, and the resource.
+
+    A Configuration maps classes to resources (kueue, configuration_types.go), which ClusterQueues have to cover.
+    """
     for _, part in every_object(_with_texts_read(obj)[0]):
         for each in items(part, "deviceClassMappings"):
-            yield from texts(each, "deviceClassNames")
+            for name in texts(each, "deviceClassNames"):
+                yield "deviceClassMappings", name, text(each, "name")
+    if obj.get("kind") == "ClusterQueue":
+        for each in items(obj, "spec", "resourceGroups"):
+            for resource in texts(each, "coveredResources"):
+                yield "coveredResources", "", resource
 
 
 def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:

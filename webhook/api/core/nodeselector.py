@@ -11,13 +11,10 @@ from typing import Any, ClassVar, Final
 from webhook import formats
 from webhook.api.core.meta import OPERATORS, wrong_values
 from webhook.api.core.values import V1Struct
-from webhook.problem import Fix, Problem, Verbatim, invalid, malformed, of_own_type, required
+from webhook.problem import AS_JSON_SINCE, Fix, Problem, Verbatim, invalid, malformed, of_own_type, required
 from webhook.release import Release
 from webhook.schema.declarations import IN_PLACE, check
 from webhook.schema.fields import Array, Nested, Text, View
-
-_JSON_SINCE = 34
-"""From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
 
 
 class _Unchecked(V1Struct):
@@ -146,6 +143,6 @@ def shown_terms(terms: Sequence[Any] | None, release: Release) -> Any:
     Args:
         terms: The terms; None if the list is absent, as Go tells it from an empty one.
     """
-    if terms or release >= _JSON_SINCE:
+    if terms or release >= AS_JSON_SINCE:
         return terms
     return Verbatim(f"[]core.NodeSelectorTerm{'(nil)' if terms is None else '{}'}")

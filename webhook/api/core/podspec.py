@@ -20,13 +20,12 @@ from webhook.api.core.placement import (
     requires_other_values,
 )
 from webhook.api.core.values import Others, V1Struct
-from webhook.problem import Path, Problem, duplicate, forbidden, invalid, malformed, not_found, required
+from webhook.problem import AS_JSON_SINCE, Path, Problem, duplicate, forbidden, invalid, malformed, not_found, required
 from webhook.release import Release
 from webhook.schema.declarations import IN_PLACE, check, exactly_one
 from webhook.schema.fields import Anything, Array, Bool, Int, Map, Nested, Text, View
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
-_AS_IN_GO_SINCE: Final = 34
 SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
 
 
@@ -72,7 +71,7 @@ def one_source(claim: View, given: Sequence[str]) -> Iterator[Problem]:
     else:
         detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
     # The API server's internal types have no names for JSON.
-    names = ("name", *SOURCES) if claim.release >= _AS_IN_GO_SINCE else ()
+    names = ("name", *SOURCES) if claim.release >= AS_JSON_SINCE else ()
     in_go = {f"{name[:1].upper()}{name[1:]}": getattr(claim, name) for name in names}
     yield invalid(claim.path, in_go or claim.submitted, detail)
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from webhook.api.dra.names import TAGGED_DRIVER_NAME, driver_name
 from webhook.problem import Path, Problem, Verbatim, invalid, required, too_long
-from webhook.schema.declarations import Check, Struct
-from webhook.schema.fields import Anything, CompiledField, Nested
+from webhook.schema.declarations import Struct
+from webhook.schema.fields import Anything, Check, CompiledField, Nested
 from webhook.schema.target import OLDEST, Target
 
 RAW_MAX_BYTES = {32: 10 * 1024}

@@ -14,7 +14,7 @@ from webhook.api.dra.opaque import DeviceConfiguration
 from webhook.api.dra.selectors import EXPRESSION_MAX_BYTES
 from webhook.budget import BudgetExceededError, current
 from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, malformed, required, shown
-from webhook.release import Release
+from webhook.release import Release, picked
 from webhook.schema.declarations import IN_PLACE, NEW, Struct, check, transition
 from webhook.schema.fields import SIZE_ENDS_LIST_SINCE, Array, Nested, Text, View
 from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE_STATUS, Target
@@ -304,7 +304,7 @@ ADMIN_SINCE = 33
 
 def admin_label(release: Release) -> str:
     """Return the label that a namespace must have for admin access."""
-    return _ADMIN_LABEL[max(since for since in _ADMIN_LABEL if since <= release)]
+    return picked(_ADMIN_LABEL, release) or ""
 
 
 def admin_refusal(release: Release) -> str:
