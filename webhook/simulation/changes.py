@@ -710,7 +710,7 @@ def of_cluster(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup], erro
     """Return the changes to a cluster that may help a pod; each leads to a cluster that is made once for all pods."""
     if len(cluster.nodes) > NODES_MAX:
         return
-    for what, about, settings in _schedulers(cluster, groups):
+    for what, about, settings in _schedulers(cluster, needs, groups, error):
         with suppress(ValueError):  # no allocator supports the gates
             yield _change(cluster, what, about, settings)
     if pools := completed(cluster):
@@ -750,13 +750,22 @@ def _change(
     return Change(what, _WAIT, about, cluster=made)
 
 
-def _schedulers(cluster: Cluster, groups: Sequence[NodeGroup]) -> Iterator[tuple[str, str, Settings]]:
+def _schedulers(
+    cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup], error: Fault
+) -> Iterator[tuple[str, str, Settings]]:
     """Return other settings of the scheduler: with one feature gate more or less, and of the later releases."""
     if any(each.taken for each in groups):
         without = cluster.settings._replace(gates=cluster.settings.gates - {NODE_ALLOCATABLE})
         yield f"without the feature gate {NODE_ALLOCATABLE}", NODE_ALLOCATABLE, without
+    asked = (each for claim in needs.claims for each in requests_of(claim))
+    # Without these, a gate changes nothing but what expressions may read.
+    is_stated = {
+        "DRADerivedAttributes": any("derivedAttributes" in each.content for each in asked),
+        "DRAListTypeAttributes": not all(each.is_plain for each in cluster.allocator.catalog.contents),
+    }
     for gate in _OPENING:
-        if gate not in cluster.settings.gates and gates.known(gate, cluster.settings.release):
+        is_off = gate not in cluster.settings.gates and gates.known(gate, cluster.settings.release)
+        if is_off and (error or is_stated.get(gate, True)):
             with_gate = cluster.settings._replace(gates=cluster.settings.gates | {gate})
             yield f"with the feature gate {gate}", gate, with_gate
     for settings in cluster.settings.later:

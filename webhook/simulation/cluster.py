@@ -314,11 +314,11 @@ def release_in(nodes: Iterable[JSONObject]) -> str:
 
 def _inferred(inventory: Inventory, release: Release) -> Iterator[str]:
     """Yield the gates for which there are objects or fields, in a release that knows them."""
-    kinds = ("DeviceClass", "ResourceSlice", "PodGroup")
-    specs = [mapping(each, "spec") for kind in kinds for each in inventory.all(kind)]
-    devices = [each for spec in specs for each in items(spec, "devices")]
+    slices = [each["spec"] for each in inventory.all("ResourceSlice")]
+    specs = [mapping(each, "spec") for kind in ("DeviceClass", "PodGroup") for each in inventory.all(kind)]
+    devices = [each for spec in slices for each in spec.get("devices") or ()]
     requests = [each for claim in inventory.all("ResourceClaim") for each in requests_of(claim)]
-    stating = (*specs, *devices, *(each.content for each in requests))
+    stating = (*slices, *specs, *devices, *(each.content for each in requests))
     stated = {field for each in stating for field, value in each.items() if value}
     has_rules, has_groups = inventory.knows("DeviceTaintRule"), inventory.knows("PodGroup")
     found = {
@@ -724,11 +724,11 @@ class Round:
         self._asked: dict[frozenset[str], _Asked] = {}
         self._allocated: list[tuple[int, JSONObject]] = []
         """The claims that have devices, each with its place."""
-        for index, each in enumerate(needs.claims):
-            if allocation_of(each):
-                self._allocated.append((index, each))
+        for index, use in enumerate(needs.uses):
+            if allocation_of(use.claim):
+                self._allocated.append((index, use.claim))
             else:
-                self._pending.append(each)
+                self._pending.append(use.claim)
         self._extended = frozenset(name for name in needs.demand.requests if cluster.extended.provides(name))
 
     def delegated(self, node: int) -> frozenset[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache, partial
 from typing import Any, Final
 
-from webhook.allocation.devices import Taint
+from webhook.allocation.devices import Content, Taint
 from webhook.allocation.explain import STEPS, Conflict, Funnel, Reason, conflict, constraint, spread
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
@@ -19,7 +20,7 @@ from webhook.inventory import has_ended
 from webhook.inventory.affinity import nodes_named, requirement, selects, unmatched
 from webhook.inventory.claims import POD, Consumer, DeviceID, device_of, reserved_for, results_of
 from webhook.inventory.resources import NATIVE, PODS, resource_of
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
+from webhook.objects import JSONObject, full_name_of, items, mapping, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation.binding import awaited, serves
 from webhook.simulation.cluster import (
@@ -83,7 +84,7 @@ def _listed(names: list[str]) -> str:
 def _state(cluster: Cluster, claim: JSONObject, users: Sequence[Consumer]) -> str:
     """Return why a claim may soon be released, or never is: the state of its pods, with names where these differ."""
     if not users:
-        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else "used by no pod"
+        return TERMINATING if claim["metadata"].get("deletionTimestamp") else "used by no pod"
     namespace = namespace_of(claim)
     found: defaultdict[str, list[str]] = defaultdict(list)
     for name, uid in [(each.name, each.uid) for each in users if each.resource == POD]:
@@ -96,7 +97,7 @@ def _state(cluster: Cluster, claim: JSONObject, users: Sequence[Consumer]) -> st
             state = "not found" if namespace in cluster.namespaces_of_pods else ""
         elif has_ended(pod):
             state = "finished"
-        elif at(pod, "metadata", "deletionTimestamp"):
+        elif pod["metadata"].get("deletionTimestamp"):
             state = TERMINATING
         found[state].append(name)
     if len(found) == 1:
@@ -121,6 +122,8 @@ _WISH_MAX: Final = 80
 """A longer description of a request's selection is left out."""
 _LOOKED_AT_MAX: Final = 64
 """The number of nodes of a group whose obstacles are examined."""
+_BLAMED_MAX: Final = 64
+"""The number of contents of devices of which is remembered why selectors exclude them."""
 _VALUES_MAX: Final = 4
 """The number of values of devices that a reason names."""
 NAMED_MAX: Final = 32
@@ -320,13 +323,13 @@ def _request(cluster: Cluster, funnel: Funnel, looks: Sequence[_Look], needs: Ne
         funnel: The devices of the first node that are left for the request.
         compete: Whether each request could be met alone.
     """
-    found = _Obstacles()
+    found, blamed = _Obstacles(), lru_cache(_BLAMED_MAX)(partial(_blamed, cluster, funnel.claim))
     for node, funnels, _ in looks[:_LOOKED_AT_MAX]:
         for each in funnels or ():
             if each.ask is funnel.ask:
                 reasons = each.reasons()
                 found.add(each, reasons)
-                for blame, counts in _obstacles(cluster, funnel, reasons):
+                for blame, counts in _obstacles(blamed, funnel, reasons):
                     found.blames[blame] += counts
                 rivals = each.rivals() if compete or each.together is not None else ()
                 for reason, name in ((one, name) for one in (*reasons, *rivals) for name in one.holders):
@@ -382,7 +385,7 @@ def _request(cluster: Cluster, funnel: Funnel, looks: Sequence[_Look], needs: Ne
     }
 
 
-def _obstacles(cluster: Cluster, funnel: Funnel, reasons: Sequence[Reason]) -> Iterator[tuple[Blame, bool]]:
+def _obstacles(blamed: Blamed, funnel: Funnel, reasons: Sequence[Reason]) -> Iterator[tuple[Blame, bool]]:
     """Describe the obstacles at the first step that leaves too few devices, and tell which count.
 
     Devices without a capacity of some name do not, as they would hide what the others lack.
@@ -397,7 +400,7 @@ def _obstacles(cluster: Cluster, funnel: Funnel, reasons: Sequence[Reason]) -> I
         meant = {device.content.driver for device, depth in funnel.depths() if depth > STEPS.index(step)}
         for each in found:
             if not meant or each.device.content.driver in meant:
-                yield _first_false(cluster, funnel, each), each.why != "capacity" or bool(each.lacks[0].name)
+                yield _first_false(blamed, each), each.why != "capacity" or bool(each.lacks[0].name)
         return
     constrained = funnel.constrained
     if constrained is not None and constrained < wanted:
@@ -407,7 +410,7 @@ def _obstacles(cluster: Cluster, funnel: Funnel, reasons: Sequence[Reason]) -> I
         yield Blame(funnel.together.text), True
 
 
-def _first_false(cluster: Cluster, funnel: Funnel, reason: Reason) -> Blame:
+def _first_false(blamed: Blamed, reason: Reason) -> Blame:
     """Describe the obstacle to the use of a device; the allocator's own words if it is unknown."""
     if reason.why == "taint":
         return Blame("taint")  # one for all taints
@@ -415,12 +418,20 @@ def _first_false(cluster: Cluster, funnel: Funnel, reason: Reason) -> Blame:
         lack = reason.lacks[0]
         # One for all counters that are short, whichever devices consume them.
         return Blame("counters") if lack.counter_set else Blame(reason.text, lack.name, lack.left)
-    if reason.selector and cluster.claim(funnel.claim):  # not that for extended resources
+    return (reason.selector and blamed(reason.selector, reason.device.content)) or Blame(reason.text)
+
+
+Blamed = Callable[[str, Content], Blame | None]
+"""Returns the part of a selector that excludes devices of a content; None if it is not known."""
+
+
+def _blamed(cluster: Cluster, claim: str, selector: str, content: Content) -> Blame | None:
+    if cluster.claim(claim):  # not that for extended resources
         with suppress(EvaluationError):  # an attribute of a type that the release does not know
-            device = cluster.allocator.selectors.values.of(reason.device.content)
-            if (parts := _parts(cluster, reason.selector)) and (blamed := parts.blame(device)).text:
-                return blamed
-    return Blame(reason.text)
+            device = cluster.allocator.selectors.values.of(content)
+            if (parts := _parts(cluster, selector)) and (found := parts.blame(device)).text:
+                return found
+    return None
 
 
 def _parts(cluster: Cluster, selector: str) -> Parts | None:

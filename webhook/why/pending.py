@@ -414,7 +414,13 @@ class _Pending:
 
     def found(self, placement: Placement) -> _Explained:
         """Return why a placement has no node, and what would help."""
+        known = (each for each in placement.claims if name_of(each) in self._allocated)
+        shared = [
+            each for each in known if mapping(each, "status", "allocation", "nodeSelector") and self._shared(each)
+        ]
         others = list(self._not_simulated())
+        if shared and placement.node:
+            others = [self._pinned(shared, placement.node, each) for each in others]
         first = [] if placement.awaited else others
         causes = [*first, *self._simulated(placement, is_explained=bool(first))]
         if not causes:
@@ -576,7 +582,7 @@ class _Pending:
             there = [self.scene.cluster.names[each] for each in alone] if is_pinned else []
             found = list(Lacks(self, needs, groups, there).causes())
             if is_pinned:
-                found[:1] = [self._pinned(needs, shortened(there), each) for each in found[:1]]
+                found[:1] = [self._pinned(needs.claims, shortened(there), each) for each in found[:1]]
             kept = sorted_as("node", self._kept_from(closest, round_, has_devices=False))
             # Devices in use come free, others do not come.
             yield from [*found, *kept] if any(each.sort == "no-device" for each in found[:1]) else [*kept, *found]
@@ -651,7 +657,7 @@ class _Pending:
             said, about = zip(*(self._refusal(each, states, needs) for each in refusals), strict=True)
             what = ", and ".join(said)
             if any(map(allocation_of, needs.claims)):
-                yield self._pinned(needs, names, Cause(f"{names} {what}", [nodes, *about]))
+                yield self._pinned(needs.claims, names, Cause(f"{names} {what}", [nodes, *about]))
                 continue
             if has_devices and wants_devices:
                 only = f", the only node{'s' * (len(states) > 1)} with free devices for it,"
@@ -659,9 +665,9 @@ class _Pending:
             is_unselected = refusals[0].plugin == AFFINITY
             yield Cause(f"{names}{which} {what}", [*about, nodes] if is_unselected else [nodes, *about])
 
-    def _pinned(self, needs: Needs, names: str, cause: Cause) -> Cause:
+    def _pinned(self, used: Sequence[JSONObject], names: str, cause: Cause) -> Cause:
         """Say on which nodes an allocated claim keeps the pod, and why these do not take it."""
-        claim = next(filter(allocation_of, needs.claims))
+        claim = next(filter(allocation_of, used))
         said = f"{ref_of(claim)} is allocated on {names}, and {cause.text}"
         return cause._replace(text=said, about=[claim, cause.about], helps=(*cause.helps, *self._shared(claim)))
 
