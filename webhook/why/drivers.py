@@ -87,11 +87,6 @@ def unknown(scene: Scene) -> str:
     return "no DaemonSet looks like it" if scene.inventory.knows("DaemonSet") else "no DaemonSet is known here"
 
 
-def silent_pods(scene: Scene, workload: JSONObject) -> list[JSONObject]:
-    """Return, for each driver that a DaemonSet runs, the first of its pods that publishes nothing, though it should."""
-    return [plugin.pods[nodes[0]] for plugin, _, nodes in unpublished(scene) if plugin.workload is workload]
-
-
 def unpublished_on(scene: Scene, node: str, driver: str = "") -> Iterator[Cause]:
     """Say which drivers, or whether one, run on a node and publish nothing there, though they should by other nodes."""
     for plugin, name, nodes in unpublished(scene):
