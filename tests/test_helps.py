@@ -77,9 +77,10 @@ def test_the_cure_is_named_where_the_mistake_stands(of: str, right: str, wrong: 
 
 def test_what_is_said_once_it_can_be_decoded_is_not_help() -> None:
     wrong = TEMPLATE.replace("deviceClassName: gpu.example.com", "count: [1]")
-    shown = said(f"{wrong}      - {{name: other, exactly: {{}}}}\n")
+    shown = said(f"{wrong}      - {{name: other, exactly: {{}}}}\n      - {{name: A, exactly: {{}}}}\n")
     once = "the API server reports this once it can decode the object"
-    assert f"\nnote: {once}" in shown
+    assert f"\nnote: {once}\n\n" in shown
+    assert f'\nnote: {once}\nhelp: did you mean "a"?' in shown
     assert f"help: {once}" not in shown
 
 

@@ -26,7 +26,7 @@ INTERNAL = "internal-error"
 OWN_FAILURE = 3
 """The exit code if draguard itself failed on an object."""
 UNREAD = 2
-"""The exit code if a path cannot be opened, or holds no manifest."""
+"""The exit code if a path cannot be opened, such as one that does not exist."""
 
 
 class Identity(NamedTuple):

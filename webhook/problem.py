@@ -84,7 +84,7 @@ class InYaml(Told):
 
 
 ONCE_DECODED: Final = Remark("the API server reports this once it can decode the object")
-"""The hint on findings in an object that cannot be decoded."""
+"""The remark on findings in an object that cannot be decoded, which is their hint if they have no other."""
 WRITE_LIST: Final = InYaml("write a list: a `-` before each entry", json="write an array: the entries between [ and ]")
 
 
@@ -186,6 +186,7 @@ class Problem(NamedTuple):
         value: The rejected text; empty for other values.
         allowed: The values that are supported instead.
         issues: The errors in the text of the expression at ``path``.
+        is_later: Whether the API server reports it only once it can decode the object.
     """
 
     level: str
@@ -201,6 +202,7 @@ class Problem(NamedTuple):
     value: str = ""
     allowed: tuple[str, ...] = ()
     issues: tuple[Issue, ...] = ()
+    is_later: bool = False
 
     @property
     def field(self) -> str:

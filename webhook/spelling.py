@@ -187,7 +187,7 @@ def _is_shortened(one: str, other: str) -> bool:
 
 def _distance(one: str, other: str, most: int) -> int:
     """Count the letters changed, left out, added or swapped with the next one; stop above a bound."""
-    if abs(len(one) - len(other)) > most:
+    if abs(len(one) - len(other)) > most or len({*one} - {*other}) > most:  # a slip brings one letter at most
         return _NEVER
     before: list[int] = []
     last = list(range(len(other) + 1))

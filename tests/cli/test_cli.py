@@ -106,9 +106,9 @@ class TestProcess:
 
     @each_row(
         ("command", "code", "said"),
-        ("validate - <&-", 2, b""),
+        ("validate - <&-", 1, b""),
         (f"validate {BAD} 2>&-", 1, b""),
-        ("validate - <&- 2>&-", 2, b""),
+        ("validate - <&- 2>&-", 1, b""),
         ("validate examples/fixed >&-", 3, b"draguard validate: error: Bad file descriptor\n"),
         ("validate examples/fixed <&- >&-", 3, b"draguard validate: error: Bad file descriptor\n"),
     )

@@ -222,8 +222,8 @@ class TestEmptyInput:
     @READING
     def test_a_failed_command_before_it_does_not_pass(self, command: tuple[str, ...]) -> None:
         done = draguard(*command, "-", stdin=b"\n")
-        assert done.code == 2
-        assert "<stdin>: error unreadable: standard input holds no manifest\n" in done.out + done.err
+        assert done.code == 1
+        assert "<stdin>:1:1: error unreadable: standard input holds no manifest\n" in done.out + done.err
         assert "--allow-empty accepts that" in done.out + done.err
         assert draguard(*command, "--allow-empty", "-", stdin=b"\n").code == 0
 
@@ -235,7 +235,7 @@ class TestEmptyInput:
         assert "--allow-empty accepts that" in done.out + done.err
         (tmp_path / "empty.yaml").write_text("# later\n", encoding="utf-8")
         done = draguard(*command, tmp_path / "empty.yaml")
-        assert (done.code, "the file holds no manifest" in done.out + done.err) == (2, True)
+        assert (done.code, "the file holds no manifest" in done.out + done.err) == (1, True)
         done = draguard(*command, "--allow-empty", tmp_path / "empty.yaml")
         assert (done.code, "not read: 1 file without a manifest" in done.out + done.err) == (0, True)
 
@@ -269,7 +269,7 @@ class TestPipes:
         values.write_text(text, encoding="utf-8")
         done = draguard("validate", values)
         hint = "help: no document in it has an apiVersion or a kind; --allow-empty accepts that"
-        assert (done.code, f"the file holds no manifest\n{hint}" in done.out) == (2, True)
+        assert (done.code, f"the file holds no manifest\n{hint}" in done.out) == (1, True)
         assert draguard("validate", "--allow-empty", values).code == draguard("validate", tmp_path).code == 0
         values.write_text(f"{text}---\nkind: Other\n", encoding="utf-8")
         assert draguard("validate", values).code == 0

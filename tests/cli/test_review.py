@@ -115,9 +115,9 @@ class TestInput:
 
     def test_nothing_is_a_mistake(self) -> None:
         done = draguard("review", "-", stdin=b"\n  \n")
-        assert (done.code, done.out) == (2, "")
+        assert (done.code, done.out) == (1, "")
         said = "no AdmissionReview is there: did the command that writes it fail?"
-        assert done.err.startswith(f"<stdin>: error: {said}")
+        assert done.err.startswith(f"<stdin>:1: error: {said}")
         assert draguard("review", "--allow-empty", "-", stdin=b"\n  \n") == (0, "", "")
 
     def test_a_text_with_braces_in_it_ends_where_it_ends(self) -> None:

@@ -68,8 +68,8 @@ class TestWidth:
     def test_further_lines_are_indented_below_theirs(self) -> None:
         with redirect_stdout(Terminal()) as out, pytest.MonkeyPatch.context() as patch:
             patch.setenv("COLUMNS", "40")
-            show_lines(["  " + "word " * 9 + colored("red", "31")])
-        assert out.getvalue() == f"  {'word ' * 6}word\n      word word \x1b[31mred\x1b[0m\n"
+            show_lines(["  " + "word " * 9 + colored("fits", "red")], color=True)
+        assert out.getvalue() == f"  {'word ' * 6}word\n      word word \x1b[32mred\x1b[0m\n"
 
 
 class Terminal(io.StringIO):

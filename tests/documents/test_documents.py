@@ -311,12 +311,12 @@ def test_output_for_people_is_an_error_with_a_hint(
     (tmp_path / "claim.yaml").write_text(APPLIED, encoding="utf-8")
     (tmp_path / "cluster.txt").write_text(text, encoding="utf-8")
     for name, stdin, shown in (
-        ("cluster.txt", b"", "cluster.txt: error unreadable: the file holds no manifest\n"),
-        ("-", text.encode(), "<stdin>: error unreadable: standard input holds no manifest\n"),
+        ("cluster.txt", b"", "cluster.txt:1:1: error unreadable: the file holds no manifest\n"),
+        ("-", text.encode(), "<stdin>:1:1: error unreadable: standard input holds no manifest\n"),
     ):
         done = draguard(*command.replace("CLUSTER", name).split(), stdin=stdin)
         printed = done.out + done.err
-        assert (done.code, shown in printed, f"help: {hint}\n" in printed) == (2, True, bool(hint))
+        assert (done.code, shown in printed, f"help: {hint}\n" in printed) == (1, True, bool(hint))
 
 
 def test_events_that_kubectl_describes_are_no_yaml() -> None:
@@ -325,7 +325,7 @@ def test_events_that_kubectl_describes_are_no_yaml() -> None:
     assert f"help: {GET}\n" in said
 
 
-@each_row(("text", "codes"), ("{apiVersion: v1, kind: List, items: []}", [0, 0]), ("", [2, 0]))
+@each_row(("text", "codes"), ("{apiVersion: v1, kind: List, items: []}", [0, 0]), ("", [1, 0]))
 def test_a_cluster_may_have_no_objects_but_its_file_is_not_empty(text: str, codes: list[int], tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_text(text, encoding="utf-8")

@@ -200,7 +200,8 @@ def test_a_converted_text_reads_as_what_the_server_stores(one: Base, other: Base
             "the server had the same content"
         )
         for text in (dump([ours]), json.dumps(ours), json.dumps(ours, indent=2)):
-            assert objects(converted(text, other.version)) == [wanted]
+            (written,) = objects(converted(text, other.version))
+            assert written == convert(ours, wanted["apiVersion"], has_zeros=False)
 
 
 KINDS = [

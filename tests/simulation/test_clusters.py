@@ -35,6 +35,7 @@ from webhook import simulate
 from webhook.allocation.devices import decode_amount, quantity_text
 from webhook.objects import JSONObject
 from webhook.report.simulated import PodReport, gets_devices
+from webhook.report.text import uncolored
 
 CLUSTERS = sorted(Path(__file__).parent.glob("*.yaml"))
 
@@ -97,8 +98,8 @@ def named(obj: JSONObject) -> str:
 
 
 def printed(answer: JSONObject) -> str:
-    text = PodReport(color=False)
-    return "\n".join([*text.answers([answer]), text.summary([answer], None)])
+    text = PodReport()
+    return "\n".join([*map(uncolored, text.answers([answer])), text.summary([answer], None)])
 
 
 def pattern(text: str) -> str:

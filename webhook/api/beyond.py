@@ -48,8 +48,8 @@ def beyond(
         if problem.path not in around and (there == problem.path or there not in around):
             written = _written(problem.path, as_written)
             spelled = problem.path if problem.spelled is None else problem.spelled
-            hint = problem.hint or ONCE_DECODED
-            yield problem._replace(path=written, spelled=None if spelled == written else spelled, hint=hint)
+            told = problem._replace(path=written, spelled=None if spelled == written else spelled, is_later=True)
+            yield told if told.hint else told._replace(hint=ONCE_DECODED)
 
 
 def _corrected(

@@ -164,20 +164,13 @@ def settable(stated: Mapping[str, bool], release: Release) -> dict[str, bool]:
 def _enabled(release: Release, stated: frozenset[tuple[str, bool]]) -> frozenset[str]:
     wanted = dict(stated)
     for gate, on in wanted.items():
-        if gate not in GATES and gate not in {ALL_ALPHA, ALL_BETA}:
-            near = nearest(gate, [*GATES, ALL_ALPHA, ALL_BETA])
+        if gate not in GATES and gate not in EVERY:
+            near = nearest(gate, [*GATES, *EVERY])
             hint = f"did you mean {near}?" if near else f"known are {', '.join(sorted(GATES))}"
             raise GateError(f"unrecognized feature gate: {gate}; {hint}", gate)
         if not on and gate in GATES and stage(gate, release) is Stage.LOCKED:
             locked = f"cannot set feature gate {gate} to false, feature is locked to true in Kubernetes 1.{release}"
             raise GateError(locked, gate)
-    whole = {"alpha": wanted.get(ALL_ALPHA), "beta": wanted.get(ALL_BETA)}
-    found = {DRA}
-    for gate in GATES:
-        each = stage(gate, release)
-        if each is None:
-            continue
-        by_stage = whole.get(each.maturity)
-        if wanted.get(gate, each.on if by_stage is None else by_stage):
-            found.add(gate)
-    return frozenset(found)
+    stages = {gate: each for gate in GATES if (each := stage(gate, release))}
+    of_groups = {gate: wanted.get(f"All{each.maturity.capitalize()}", each.on) for gate, each in stages.items()}
+    return frozenset({DRA, *(gate for gate, on in of_groups.items() if wanted.get(gate, on))})

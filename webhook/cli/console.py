@@ -136,7 +136,7 @@ def columns(stream: TextIO) -> int:
     return max(terminal_columns() or _USUAL, _NARROWEST) if stream.isatty() else 0
 
 
-def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
+def show_lines(lines: Iterable[str], stream: TextIO | None = None, *, color: bool = False) -> None:
     """Print texts, each on a line of its own, with unprintable characters and workflow commands escaped.
 
     A terminal gets long lines folded between words.
@@ -144,12 +144,13 @@ def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
     Args:
         lines: The texts; colours are those of :func:`colored`.
         stream: Where to print them; None for standard output.
+        color: Whether to show the colours.
     """
     width = columns(stream or sys.stdout)
     for line in lines:
         texts = COLORS.split(line)
         texts[::2] = map(printable, texts[::2])
-        texts[1::2] = (f"\x1b{each}" for each in texts[1::2])
+        texts[1::2] = (f"\x1b{each}" * color for each in texts[1::2])
         print(uncommanded(folded("".join(texts), width)), file=stream)
 
 

@@ -25,7 +25,7 @@ from webhook.usage import UsageError
 
 _EVERY: Final = 3.0
 """Seconds between two drawings."""
-_COLORS: Final = {HELD: "33", FREE: "32", STRANDED: "1;31"}
+_ROLES: Final = {HELD: "taken", FREE: "fits", STRANDED: "error"}
 
 
 def run(arguments: Namespace) -> int:
@@ -101,7 +101,7 @@ def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
     if arguments.watch and sys.stdout.isatty():
         print("\x1b[H\x1b[2J", end="")
     if rows:
-        show_lines(_lines(rows, arguments))
+        show_lines(_lines(rows, arguments), color=wants_colors(arguments))
     if not arguments.quiet:
         show_lines([summary(rows)], sys.stderr)
     return 0
@@ -110,10 +110,10 @@ def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
 def _lines(rows: Sequence[Row], arguments: Namespace) -> Iterator[str]:
     if not arguments.by:
         header, lines = columns(rows, is_wide=arguments.output == "wide")
-        return _table(header, lines, color=wants_colors(arguments))
+        return _table(header, lines)
     header = [arguments.by, "total", HELD, FREE, STRANDED]
     lines = [[name or "<none>", *map(str, sums)] for name, sums in grouped(rows, arguments.by).items()]
-    return _table(header, lines, color=False)
+    return _table(header, lines)
 
 
 def _check(rows: Sequence[Row], cluster: Stored, arguments: Namespace) -> None:
@@ -131,17 +131,18 @@ def _check(rows: Sequence[Row], cluster: Stored, arguments: Namespace) -> None:
             )
 
 
-def _table(header: Sequence[str], lines: Sequence[Sequence[str]], *, color: bool) -> Iterator[str]:
+def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:
     """Write a table as kubectl does; nothing of the cluster's text reaches the terminal unescaped."""
     titles = [each if each not in HEADER and "state" in header else each.upper() for each in header]
     cells = [[printable(each) for each in line] for line in (titles, *lines)]
     widths = [max(map(columns_of, column)) for column in zip(*cells, strict=True)]
     state = header.index("state") if "state" in header else -1
     for line in cells:
-        padded = [cell + " " * (width - columns_of(cell)) for cell, width in zip(line, widths, strict=True)]
-        if color and line is not cells[0] and state >= 0:
-            padded[state] = colored(padded[state], _COLORS[line[state].partition(":")[0]])
-        yield "   ".join(padded).rstrip()
+        shown = [*line]
+        if line is not cells[0] and state >= 0:
+            shown[state] = colored(_ROLES[line[state].partition(":")[0]], line[state])
+        spaces = (" " * (width - columns_of(cell)) for cell, width in zip(line, widths, strict=True))
+        yield "   ".join(map("".join, zip(shown, spaces, strict=True))).rstrip()
 
 
 def tell_missing(cluster: Stored, kinds: Iterable[str], result: str, arguments: Namespace) -> None:

@@ -145,8 +145,7 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet) -> int
         every = [{"kubernetes": judged_by, **as_json(each, found)} for each, found in results]
         show_structured(every, arguments.output)
     else:
-        color = wants_colors(arguments)
-        show_lines(results_as_text(results, fleet, color=color))
+        show_lines(results_as_text(results, fleet), color=wants_colors(arguments))
         if not arguments.quiet:
             show_lines([f"matched as Kubernetes {judged_by}"])
     # Only a query that draguard itself failed on has a row without devices.

@@ -38,8 +38,7 @@ exit codes:
   1    errors: the API server would refuse an object,
        or could not read it
   2    usage error: an unknown option, a path that
-       cannot be opened or written, input without
-       a manifest
+       cannot be opened or written
   3    draguard itself failed, if only on one object,
        or its output could not be written
   130  interrupted; 143: terminated;

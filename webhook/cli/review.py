@@ -15,7 +15,6 @@ from webhook.admission import MalformedReviewError, ReviewOptions
 from webhook.check.reviews import options
 from webhook.cli.console import print_error, some_paths, tell
 from webhook.documents import STDIN, STDIN_NAME
-from webhook.findings import UNREAD
 from webhook.report.text import as_json
 from webhook.usage import UsageError
 
@@ -34,8 +33,8 @@ def run(arguments: Namespace) -> int:
             for number, text in split(lines):
                 code = max(code, _answer(f"{name}:{number}", text, arguments, answering))
         if not number and not arguments.allow_empty:
-            tell(f"{name}: error: {_EMPTY}")
-            code = max(code, UNREAD)
+            tell(f"{name}:1: error: {_EMPTY}")
+            code = max(code, 1)
     return code
 
 

@@ -68,7 +68,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
         tell(*(f"note: {each}" for each in (*ready.notes, *lacks)))
     limit = Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
     once = (settings.taint_rules_ignored, ready.scheduler.cluster.of_unknown_size)
-    result = PodReport(color=wants_colors(arguments), once=once)
+    result = PodReport(once)
     return (_fit if arguments.fit else _schedule)(ready, result, limit, arguments)
 
 
@@ -91,7 +91,7 @@ def _schedule(ready: Prepared, result: PodReport, limit: Limit, arguments: Names
         every = [found.get(index) or Answers.unfinished(pods[index], missing) for index in places]
         show_structured([{"kubernetes": str(cluster.settings), **each} for each in every], arguments.output)
     else:
-        show_lines(result.answers(answers))
+        show_lines(result.answers(answers), color=wants_colors(arguments))
         if not arguments.quiet:
             if answers or not left:
                 show_lines([result.summary(answers, arguments.namespace)])
@@ -114,7 +114,7 @@ def _fit(ready: Prepared, result: PodReport, limit: Limit, arguments: Namespace)
         counts = {"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}
         show_structured({"kubernetes": release, **counts}, arguments.output)
     else:
-        show_lines(result.fit(pod, found, last))
+        show_lines(result.fit(pod, found, last), color=wants_colors(arguments))
         if not arguments.quiet:
             show_lines([f"simulated as Kubernetes {release}; {NOT_SIMULATED}"])
     if found.is_cut:

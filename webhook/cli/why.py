@@ -115,7 +115,7 @@ def _why(asked: Asked, arguments: Namespace) -> int:
         evidence = {"Evidence": map(_evidence, answer["evidence"])}
         show_escaped(pictured(picture, answer["asked"], level, told, evidence))
     elif arguments.output == "text":
-        show_lines(_text(answer, color=wants_colors(arguments)))
+        show_lines(_text(answer), color=wants_colors(arguments))
     else:
         show_structured(answer, arguments.output)
     return 0 if answer["isWell"] else 1
@@ -211,12 +211,12 @@ def _story(scene: Scene, asked: Asked, answer: JSONObject) -> Story:
     return found._replace(title=answer["stage"], said=cause, node="", helps=helps, notes=others)
 
 
-def _text(answer: JSONObject, *, color: bool) -> Iterator[str]:
+def _text(answer: JSONObject) -> Iterator[str]:
     """Write an answer as text: the cause, what would help, what else is wrong, and the evidence."""
     subject, _, why = answer["cause"].partition(": ")
-    yield f"{subject}: {colored(why, '1;32' if answer['isWell'] else '1;31') if color else why}"
+    yield f"{subject}: {colored('good' if answer['isWell'] else 'error', why)}"
     if helps := answer["helps"]:
-        yield f"  {colored('what would help:', '1;36') if color else 'what would help:'}"
+        yield f"  {colored('help', 'what would help:')}"
         yield from (f"    {each}" for each in some_of(helps, _HELPS_MAX, _MORE))
     if others := answer["others"]:
         yield "  also:"

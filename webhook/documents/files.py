@@ -133,7 +133,7 @@ def _without_manifest(source: str, text: str, selection: Selection) -> Unreadabl
         hint = f"no document in it has an apiVersion or a kind; {allowed}".strip("; ")
     else:
         hint = allowed or _FAILED
-    return Unreadable(source, 0, 0, f"{'standard input' if is_stdin else 'the file'} holds no manifest", hint)
+    return Unreadable(source, 1, 1, f"{'standard input' if is_stdin else 'the file'} holds no manifest", hint)
 
 
 def _start_of(found: FoundFile) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from codecs import utf_8_encode, utf_16_be_encode, utf_16_le_encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
@@ -19,7 +19,8 @@ from webhook.documents.document import Document, Piece
 from webhook.documents.source import MAX_BYTES, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Skips, parse
 from webhook.grouping import by_key
-from webhook.records import NamedTuple
+from webhook.problem import Steps
+from webhook.records import NamedTuple, Record, fresh
 
 if TYPE_CHECKING:
     from webhook.documents.git import Ignored
@@ -60,7 +61,7 @@ Entry = tuple[str, bool]
 """The path of an entry of a directory, and whether it is a directory itself."""
 
 
-class Selection:
+class Selection(Record):
     """Leaves out files that are not manifests, and counts them by reason.
 
     Args:
@@ -77,38 +78,26 @@ class Selection:
         stored: The filter for files with a cluster's objects; None for manifests.
     """
 
-    def __init__(
-        self,
-        *,
-        allow_empty: bool = False,
-        some_files: bool = False,
-        stdin_name: str = "",
-        excluded: Sequence[Callable[[str], bool]] = (),
-        own: Iterable[str] = (),
-        git: bool = True,
-        also: Callable[[Any], bool] = lambda _data: False,
-        skips: Skips | None = None,
-        blocks: bool = False,
-        suffixes: tuple[str, ...] = SUFFIXES,
-        stored: ObjectFilter | None = None,
-    ) -> None:
-        self.allow_empty = allow_empty
-        self.some_files = some_files or not allow_empty
-        self.stdin_name = stdin_name
-        self.git, self.also, self.skips = git, also, skips
-        self.blocks, self.suffixes, self.stored = blocks, suffixes, stored
-        self.left_out: Counter[str] = Counter()
-        self.unread: list[tuple[str, str]] = []
-        """The paths that were left out, each with the reason."""
-        self.kustomizations: list[str] = []
-        """The files of kustomizations that were found in directories."""
-        self.unrenderable: set[str] = set()
-        """The real paths of directories that could not be rendered, whether they are named or not."""
-        self.charts: dict[str, int] = {}
-        """The directories of charts that were found, with the numbers of their templates, which are left out."""
-        self._excluded = excluded
-        self._own = frozenset(own)
-        self._own_names = {each.rpartition("/")[2] for each in self._own}.union(CONFIGURATION_FILES)
+    allow_empty: bool = False
+    some_files: bool = False
+    stdin_name: str = ""
+    excluded: Sequence[Callable[[str], bool]] = ()
+    own: Collection[str] = ()
+    git: bool = True
+    also: Callable[[Any], bool] = lambda _data: False
+    skips: Skips | None = None
+    blocks: bool = False
+    suffixes: tuple[str, ...] = SUFFIXES
+    stored: ObjectFilter | None = None
+    left_out: Counter[str] = fresh(Counter)
+    unread: list[tuple[str, str]] = fresh(list)
+    """The paths that were left out, each with the reason."""
+    kustomizations: list[str] = fresh(list)
+    """The files of kustomizations that were found in directories."""
+    unrenderable: set[str] = fresh(set)
+    """The real paths of directories that could not be rendered, whether they are named or not."""
+    charts: dict[str, int] = fresh(dict)
+    """The directories of charts that were found, with the numbers of their templates, which are left out."""
 
     def leave_out(self, reason: str, path: str, count: int = 1) -> None:
         """Count and record what is left out.
@@ -122,16 +111,16 @@ class Selection:
 
     def restart(self) -> None:
         """Forget what was counted, as all files are read again."""
-        for each in (self.left_out, self.unread, self.kustomizations, self.charts):
+        for each in (self.left_out, self.unread, self.kustomizations, self.unrenderable, self.charts):
             each.clear()
-        self.unrenderable.clear()
 
     def excludes(self, path: str) -> bool:
         """Tell whether a path is excluded, and count it."""
         name = path.rpartition("/")[2]
-        if name in self._own_names and (name in CONFIGURATION_FILES or os.path.realpath(path) in self._own):
+        alike = [each for each in self.own if each.endswith(f"/{name}")]
+        if name in CONFIGURATION_FILES or (alike and os.path.realpath(path) in alike):
             return True
-        for excluded in self._excluded:
+        for excluded in self.excluded:
             if excluded(path):
                 self.leave_out(EXCLUDED, path)
                 return True
@@ -156,7 +145,7 @@ class Selection:
                 self.leave_out(IGNORED, path)
             elif is_directory and name in _VENDORED:
                 self.leave_out(VENDORED, path)
-            elif is_directory and self._excluded and self.excludes(path):
+            elif is_directory and self.excluded and self.excludes(path):
                 continue
             elif not is_directory and ".tmpl." in name:  # for envsubst and the like
                 self.leave_out(TEMPLATE, path)
@@ -213,22 +202,25 @@ def read_if_there(file: str) -> Iterator[Piece]:
     yield from parse(data, file)
 
 
+def documents_in(file: str) -> Iterator[Document]:
+    """Read what can be read of a file that another one names, as :func:`read_if_there` does."""
+    return (each for each in read_if_there(file) if isinstance(each, Document))
+
+
+def listed(kustomization: Any, fields: Iterable[str]) -> Iterator[tuple[Steps, Any]]:
+    """Yield what a kustomization, or another map, lists in some of its fields, and the place of each."""
+    for field in fields if isinstance(kustomization, dict) else ():
+        value = kustomization.get(field)
+        yield from (((field, index), each) for index, each in enumerate(value if isinstance(value, list) else ()))
+
+
 def _patches(file: str) -> Iterator[str]:
     """Return the real paths of the patches that a kustomization names."""
     base = os.path.realpath(file.rpartition("/")[0])
-    for document in read_if_there(file):
-        if isinstance(document, Document) and isinstance(document.data, dict):
-            for path in _named(document.data):
-                yield os.path.normpath(f"{base}/{path}")
-
-
-def _named(kustomization: dict[str, Any]) -> Iterator[str]:
-    for field in PATCH_FIELDS:
-        listed = kustomization.get(field)
-        for patch in listed if isinstance(listed, list) else ():
-            path = patch.get("path") if isinstance(patch, dict) else patch
-            if isinstance(path, str) and "\n" not in path:  # a patch may be written in its place
-                yield path
+    for _, patch in (each for document in documents_in(file) for each in listed(document.data, PATCH_FIELDS)):
+        path = patch.get("path") if isinstance(patch, dict) else patch
+        if isinstance(path, str) and "\n" not in path:  # a patch may be written in its place
+            yield os.path.normpath(f"{base}/{path}")
 
 
 EMPTY_ALLOWED: Final = "--allow-empty accepts that"
@@ -369,7 +361,8 @@ def _expect_some(
     for file in found:
         nothing = False
         yield file if isinstance(file, Unreadable) else FoundFile(bare(file), is_named=False)
-    if nothing and (selection is None or (selection.left_out.total() == left_out and selection.some_files)):
+    is_wanted = selection is None or selection.some_files or not selection.allow_empty
+    if nothing and is_wanted and not (selection and selection.left_out.total() > left_out):
         hint = EMPTY_ALLOWED if selection and not selection.allow_empty else ""
         yield Unreadable(spelled(path), 0, 0, complaint, hint)
 

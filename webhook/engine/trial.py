@@ -353,25 +353,23 @@ def _failures(
     """Yield the expressions that fail, and messages that are not used."""
     for decision in decisions:
         fault, path = decision.fault, _place(decision)
-        when = case.when(path, fault, decision.params)
-        if decision.is_error and path:
-            reason = fault.text if fault else decision.message
+        if not path or not (decision.is_error or decision.unused_message):
+            continue
+        level, when = WARNING, case.when(path, fault, decision.params)
+        if decision.is_error:
             is_refused = not policy.fails_open or decision.reason == INTERNAL
             effect = _EFFECTS[DENY if decision.refuses else case.action] if is_refused else "does not apply"
-            message = f"fails when {when}, and the policy {effect} then: {reason}"
+            said = f"fails when {when}, and the policy {effect} then"
             hint = _of_namespace(policy, path, fault, case) or _hint(fault, path, case)
-            yield (
-                Problem(WARNING, "fails-on-valid", "", path, message, hint, value=decision.value or _culprit(fault)),
-                fault,
-            )
-        elif decision.unused_message and path:
+        else:
             validation = next(each for each in policy.validations if each.expression.path == decision.path)
-            reason = fault.text if fault else decision.unused_message
             level, instead = (NOTE, "its message") if validation.message else (WARNING, "the expression")
             about = f"{when} and {'refused' if case.action == DENY else 'the validation fails'}"
-            text = f"is not used when {about}, and {instead} is shown instead: {reason}"
+            said = f"is not used when {about}, and {instead} is shown instead"
             hint = case.guard(path, fault) if fault else ""
-            yield Problem(level, "fails-on-valid", "", path, text, hint, value=_culprit(fault)), fault
+        reason = fault.text if fault else decision.unused_message or decision.message
+        value = decision.value or _culprit(fault)
+        yield Problem(level, "fails-on-valid", "", path, f"{said}: {reason}", hint, value=value), fault
 
 
 def _culprit(fault: EvaluationFault | None) -> str:

@@ -101,8 +101,9 @@ def unpublished(read: Read, parts: Parts, fleet: Fleet, around: Sequence[JSONObj
         message = f'{which} has the {read.holder.removesuffix("s")} "{read.domain}/{read.name}"'
         advice = in_expression(parts.text, read.name, names, "it has")
     else:
-        message = f'{which} has the domain "{read.domain}" in its {read.holder}'
-        advice = in_expression(parts.text, read.domain, domains, "domains")
+        what = f'the domain "{read.domain}" in its {read.holder}' if domains else f"any {read.holder}"
+        message = f"{which} has {what}"
+        advice = in_expression(parts.text, read.domain, domains, "domains") if domains else Advice("")
         elsewhere = [domain for domain, name in known if name == read.name]
         if elsewhere and advice.fix is None:
             advice = Advice(f'"{read.name}" is in domain {listed(elsewhere)}')

@@ -28,7 +28,7 @@ from webhook.report.text import (
     escaped,
     excerpt,
     help_of,
-    label_of,
+    helps_of,
     object_of,
     place_of,
     policy_of,
@@ -238,8 +238,8 @@ def _finding(finding: Finding, anchor: str = "", more: Iterable[str] = ()) -> It
         )
     if finding.releases:
         yield f'<p class="quiet">releases: {escaped(", ".join(finding.releases))}</p>'
-    if help_ := help_of(finding):
-        yield f'<p class="help"><strong>{label_of(finding)}:</strong> {escaped(help_)}</p>'
+    for label, text in helps_of(finding, help_of(finding)):
+        yield f'<p class="help"><strong>{label}:</strong> {escaped(text)}</p>'
     if finding.suppression:
         kind, reason = finding.suppression
         yield f'<p class="quiet">suppressed ({escaped(kind)}): {escaped(reason)}</p>'

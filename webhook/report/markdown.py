@@ -20,7 +20,7 @@ from webhook.report.text import (
     excerpt,
     folded,
     help_of,
-    label_of,
+    helps_of,
     object_of,
     policy_of,
     rendered_as,
@@ -64,8 +64,8 @@ def _finding(finding: Finding) -> Iterator[str]:
         lines.append(f"policy: {printable(policy)}")
     if shown := excerpt(finding):
         lines += [f"{shown.gutter} {shown.before}{shown.text}{shown.after}", f"{shown.below} {shown.carets}"]
-    if help_ := help_of(finding):
-        lines.append(folded(printable(f"{label_of(finding)}: {help_}"), _WIDTH))
+    for label, text in helps_of(finding, help_of(finding)):
+        lines.append(folded(printable(f"{label}: {text}"), _WIDTH))
     yield from _fenced(lines)
 
 

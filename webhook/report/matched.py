@@ -53,9 +53,7 @@ def as_json(query: Question, found: Sequence[DeviceGroup]) -> JSONObject:
     }
 
 
-def results_as_text(
-    results: Sequence[tuple[Question, list[DeviceGroup]]], fleet: Fleet, *, color: bool
-) -> Iterator[str]:
+def results_as_text(results: Sequence[tuple[Question, list[DeviceGroup]]], fleet: Fleet) -> Iterator[str]:
     """Return the lines of results: how many devices match, and why the others do not."""
     for query, found in results:
         total = sum(row.devices for row in found)
@@ -70,10 +68,7 @@ def results_as_text(
         width = max((len(row.model) for row in found), default=0)
         digits = len(str(total))
         for row in found[:_ROWS_MAX]:
-            outcome = f"{row.outcome:5}"
-            if color:
-                code = {TRUE: "32", ERROR: "1;31"}.get(row.outcome, "33")
-                outcome = colored(outcome, code)
+            outcome = colored({TRUE: "fits", ERROR: "error"}.get(row.outcome, "taken"), f"{row.outcome:5}")
             reason = row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[:_REASON_MAX]}…"
             reason += advice(row.outcome, row.reason, query.query, fleet)
             because = f": {reason}" if reason else ""

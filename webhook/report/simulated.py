@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from webhook.report.picture import Picture
 
 
-_COLORS: Final = {"good": "1;32", "bad": "1;31", "help": "1;36"}
 _GROUPS_MAX: Final = 6
 _HELP_MAX: Final = 5
 _HOLDERS_MAX: Final = 3
@@ -35,12 +34,10 @@ class PodReport:
     """Writes the outcome of pods as text.
 
     Args:
-        color: Whether to use colours.
         once: Notes to write once, after the pods, as they are the same for all that they concern.
     """
 
-    def __init__(self, *, color: bool, once: Iterable[str] = ()) -> None:
-        self._color = color
+    def __init__(self, once: Iterable[str] = ()) -> None:
         self._once = dict.fromkeys(once, False)
 
     def answers(self, answers: Iterable[JSONObject]) -> Iterator[str]:
@@ -74,11 +71,11 @@ class PodReport:
     def fit(self, pod: str, found: Fit, last: JSONObject | None) -> Iterator[str]:
         """Report how many pods fit beside those of the cluster, and what runs out first."""
         if not found.pods and last is not None:
-            yield f"{self._in('bad', 'no pod')} like {pod} fits{_because_of(last)}"
+            yield f"{colored('error', 'no pod')} like {pod} fits{_because_of(last)}"
             yield from self._why(last)
             yield from self._of_run()
             return
-        state = self._in("good", f"{'' if last else 'at least '}{counted(found.pods, 'pod')}")
+        state = colored("good", f"{'' if last else 'at least '}{counted(found.pods, 'pod')}")
         yield f"{state} like {pod} fit{'s' if found.pods == 1 else ''}"
         for pods, nodes in sorted(by_key((pods, node) for node, pods in found.nodes.items()).items(), reverse=True):
             yield f"  {shortened(nodes)}: {pods}{' each' if len(nodes) > 1 else ''}"
@@ -92,7 +89,7 @@ class PodReport:
         others = answer["candidateCount"] - 1
         several = f"one of {others} other nodes that suit" if others > 1 else "1 other node that suits"
         alike = f" (or {several} it as well)" if others > 0 else ""
-        yield f"{_name(answer)}: {before}{self._in('good', answer['node'])}{alike}"
+        yield f"{_name(answer)}: {before}{colored('good', answer['node'])}{alike}"
         yield from _devices(answer)
         yield from self._notes(answer)
 
@@ -104,7 +101,7 @@ class PodReport:
         state, reason = Waiting.VERB if waits(first) else "pending", _because_of(first)
         if isinstance(waiting := first["why"]["reason"], Waiting):
             reason = f" {waiting.what}"
-        yield f"{names}: {self._in('bad', state)}{reason}"
+        yield f"{names}: {colored('error', state)}{reason}"
         yield from _devices(first)
         yield from self._why(first)
 
@@ -119,7 +116,7 @@ class PodReport:
 
     def _help(self, why: JSONObject) -> Iterator[str]:
         if why["help"]:
-            yield f"  {self._in('help', 'what would help:')}"
+            yield f"  {colored('help', 'what would help:')}"
             helping = why["help"]
             for each in helping[:_HELP_MAX]:
                 least = "at least " if each["atLeast"] else ""
@@ -127,7 +124,7 @@ class PodReport:
             if len(helping) > _HELP_MAX:
                 yield f"    and {counted(len(helping) - _HELP_MAX, 'other change')} (--output json has all)"
         elif why["tried"]:
-            yield f"  {self._in('help', 'nothing that was tried would help')} ({counted(why['tried'], 'change')})"
+            yield f"  {colored('help', 'nothing that was tried would help')} ({counted(why['tried'], 'change')})"
         if not why["allTried"]:
             yield "  there was no time to try all changes: others may help, too"
 
@@ -141,9 +138,6 @@ class PodReport:
     def _of_run(self) -> Iterator[str]:
         """Write the notes that concern the whole run, if they concern one of its pods."""
         yield from (f"note: {note}" for note, is_noted in self._once.items() if is_noted)
-
-    def _in(self, color: str, text: str) -> str:
-        return colored(text, _COLORS[color]) if self._color else text
 
 
 def waits(answer: JSONObject) -> bool:

@@ -30,7 +30,7 @@ from webhook.documents.source import MARKDOWN, STDIN_NAME
 from webhook.escapes import printable
 from webhook.findings import Finding, Origin
 from webhook.patterns import Pattern
-from webhook.problem import ERROR, NOTE, WARNING, Fix, Path, Remark
+from webhook.problem import ERROR, NOTE, ONCE_DECODED, WARNING, Fix, Path, Remark
 from webhook.records import NamedTuple
 from webhook.report import Style
 from webhook.report.model import Report, Tested
@@ -80,9 +80,13 @@ def help_of(finding: Finding) -> str:
     return finding.problem.hint
 
 
-def label_of(finding: Finding) -> str:
-    """Return the label of a hint: a note, if it does not say what to do."""
-    return "note" if isinstance(finding.problem.hint, Remark) else "help"
+def helps_of(finding: Finding, hint: str) -> Iterator[tuple[str, str]]:
+    """Yield what is said beside a finding, each with its label: its hint, and notes, which do not say what to do."""
+    is_note = isinstance(finding.problem.hint, Remark)
+    if finding.problem.is_later and not is_note:
+        yield "note", ONCE_DECODED
+    if hint:
+        yield "note" if is_note else "help", hint
 
 
 def full_text(finding: Finding) -> str:
@@ -94,7 +98,7 @@ def full_text(finding: Finding) -> str:
         "object": rendered_as(finding),
         "policy": policy_of(finding),
         "releases": ", ".join(finding.releases),
-        label_of(finding): help_of(finding),
+        **dict(helps_of(finding, help_of(finding))),
     }
     return "\n".join([stated(finding), *(f"{name}: {text}" for name, text in more.items() if text)])
 
@@ -251,6 +255,8 @@ def counted(number: int, noun: str) -> str:
 
 
 _COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36", "note": "1;36"}
+_COLORS |= {"good": "1;32", "fits": "32", "taken": "33"}
+"""The colours of texts, by what they are."""
 _INDENT: Final = 4
 """How far the further lines of a folded one are indented below it."""
 _NARROWEST = 20
@@ -305,8 +311,8 @@ def _of_finding(finding: Finding, hint: str, style: Style) -> Iterator[str]:
         yield f"{_painted('gutter', shown.gutter, style)} {shown.before}{shown.text}{shown.after}"
         indent, carets = shown.carets[: shown.carets.index("^")], shown.carets.lstrip()
         yield f"{_painted('gutter', shown.below, style)} {indent}{_painted(level, carets, style)}"
-    if hint:
-        yield _labelled(label_of(finding), hint, style)
+    for label, text in helps_of(finding, hint):
+        yield _labelled(label, text, style)
 
 
 def _labelled(label: str, text: str, style: Style) -> str:
@@ -587,8 +593,8 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
     for report, column in zip(reports, columns, strict=True):
         for finding in report.findings:
             # Hints may differ between releases.
-            key = finding._replace(kubernetes="", problem=finding.problem._replace(hint="", fix=None, issues=()))
-            rows.setdefault(key, {}).setdefault(column, finding)
+            problem = finding.problem._replace(hint="", fix=None, issues=(), is_later=False)
+            rows.setdefault(finding._replace(kubernetes="", problem=problem), {}).setdefault(column, finding)
         first.files |= report.files
     first.sort(map(_of_releases, rows.values()))
     first.remarks = list(dict.fromkeys(line for report in reports for line in report.remarks))
@@ -598,7 +604,8 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
 def _of_releases(row: Mapping[str, Finding]) -> Finding:
     """Make one finding of those of several releases, with what helps in each; a fix for some of them is left out."""
     finding, *others = row.values()
-    problem, releases = finding.problem, tuple(row)
+    is_later, releases = all(each.problem.is_later for each in row.values()), tuple(row)
+    problem = finding.problem._replace(is_later=is_later)
     if any(each.problem.hint != problem.hint for each in others):
         said = _together({by: each.problem.hint for by, each in row.items()})
         problem = problem._replace(hint=Remark(said) if isinstance(problem.hint, Remark) else said)
@@ -648,10 +655,11 @@ def table(findings: Sequence[Finding], columns: Sequence[str]) -> Iterator[str]:
     yield ""
 
 
-def colored(text: str, color: str) -> str:
-    """Return a text that :func:`webhook.cli.console.show_lines` prints in a colour.
+def colored(role: str, text: str) -> str:
+    """Return a text that :func:`webhook.cli.console.show_lines` prints in a colour, if it prints any."""
+    return f"\x1b{MARK}[{_COLORS[role]}m{text}\x1b{MARK}[0m"
 
-    Args:
-        color: The numbers of the sequence, such as ``1;31``.
-    """
-    return f"\x1b{MARK}[{color}m{text}\x1b{MARK}[0m"
+
+def uncolored(line: str) -> str:
+    """Return a line without the colours of :func:`colored`."""
+    return "".join(COLORS.split(line)[::2])

@@ -361,27 +361,21 @@ class CompiledStruct:
             if struct is None or type(step) is not str:
                 spelled.append(step)
                 continue
-            steps, struct = struct.spelling(step)
+            field = struct.fields.get(step)
+            steps = struct.spelling(step) if field else (step,)
+            struct = field.struct if field else None
             if steps and steps[0].startswith(ROOT):
                 spelled, steps = [], (steps[0].removeprefix(ROOT), *steps[1:])
             spelled += steps
         return Path(spelled)
 
-    def spelling(self, name: str) -> tuple[tuple[str, ...], CompiledStruct | None]:
-        """Return the API server's spelling of a field of this struct, and the struct that the field holds."""
-        field = self.fields.get(name)
-        return (self._steps(name), field.struct) if field else ((name,), None)
-
-    def _steps(self, name: str) -> tuple[str, ...]:
+    def spelling(self, name: str) -> tuple[str, ...]:
+        """Return the API server's spelling of a field of this struct."""
         spelled, inlining = self.target.pick(self.type.fields[name].spelled), self.type.inlining
-        if (
-            spelled is None
-            and inlining
-            and name in inlining.of.fields
-            and self.target.has(inlining.spelled_since, None)
-        ):
-            return self.type.unboxed, name
-        return (name,) if spelled is None else (spelled,) if spelled else ()
+        if spelled is not None:
+            return (spelled,) if spelled else ()
+        is_inlined = inlining and name in inlining.of.fields and self.target.has(inlining.spelled_since, None)
+        return (self.type.unboxed, name) if is_inlined else (name,)
 
     def _here(self, name: str) -> bool:
         """Tell whether the target's operation checks a field of a whole object; stored metadata is fine."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from webhook.documents import Document, Piece
-from webhook.documents.search import read_if_there, repository
+from webhook.documents.search import documents_in, listed, repository
 from webhook.records import NamedTuple
 from webhook.sources.options import kustomization_of
 
@@ -92,18 +92,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def documents_in(file: str) -> Iterator[Document]:
-    """Read what can be read of a file; nothing if it is missing or remote, which kustomize and Helm report."""
-    return (each for each in read_if_there(file) if isinstance(each, Document))
-
-
 def named_in(kustomization: Piece) -> Iterator[str]:
-    """Yield the paths in a kustomization that are files or other kustomizations.
-
-    Args:
-        kustomization: The kustomization as it was read.
-    """
-    if isinstance(kustomization, Document) and isinstance(kustomization.data, dict):
-        for field in _FIELDS:
-            listed = kustomization.data.get(field)
-            yield from (path for path in listed if isinstance(path, str)) if isinstance(listed, list) else ()
+    """Yield the paths in a kustomization that are files or other kustomizations."""
+    data = kustomization.data if isinstance(kustomization, Document) else None
+    return (path for _, path in listed(data, _FIELDS) if isinstance(path, str))

@@ -16,13 +16,13 @@ from textwrap import dedent
 from typing import Any, Final
 
 from webhook.documents import Document, parse
-from webhook.documents.search import PATCH_FIELDS
+from webhook.documents.search import PATCH_FIELDS, documents_in, listed
 from webhook.documents.source import MAX_EXCERPT
 from webhook.objects import JSONObject, mapping, text
 from webhook.patch import steps_of
 from webhook.problem import Path, Steps, value_at
 from webhook.records import NamedTuple
-from webhook.sources.bases import documents_in, named_in
+from webhook.sources.bases import named_in
 from webhook.sources.options import kustomization_of
 
 _ACTION: Final = "{{"
@@ -263,16 +263,13 @@ def _identity(document: Document) -> tuple[str, str, str]:
 
 def _patches(kustomization: Document, directory: str) -> Iterator[tuple[JSONObject, Iterator[Document]]]:
     """List the patches of a kustomization, each with its target."""
-    for field in PATCH_FIELDS:
-        listed = kustomization.data.get(field)
-        for index, each in enumerate(listed if isinstance(listed, list) else ()):
-            is_map = isinstance(each, dict)
-            file, inline = (each.get("path"), each.get("patch")) if is_map else (each, each)
-            if isinstance(inline, str) and (is_map or "\n" in inline):
-                place = (field, index, "patch") if is_map else (field, index)
-                yield mapping(each, "target"), _inline(kustomization, Path(place), inline)
-            elif isinstance(file, str):
-                yield mapping(each, "target"), documents_in(os.path.normpath(f"{directory}/{file}"))
+    for place, each in listed(kustomization.data, PATCH_FIELDS):
+        is_map = isinstance(each, dict)
+        file, inline = (each.get("path"), each.get("patch")) if is_map else (each, each)
+        if isinstance(inline, str) and (is_map or "\n" in inline):
+            yield mapping(each, "target"), _inline(kustomization, Path((*place, *(["patch"] * is_map))), inline)
+        elif isinstance(file, str):
+            yield mapping(each, "target"), documents_in(os.path.normpath(f"{directory}/{file}"))
 
 
 def _inline(kustomization: Document, path: Path, text: str) -> Iterator[Document]:

@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from shutil import copytree, which
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 from webhook.documents import Piece, Selection, Unreadable, parse
 from webhook.documents.document import SOURCE
-from webhook.documents.search import bare, read_if_there
+from webhook.documents.search import bare, documents_in, listed, read_if_there
 from webhook.documents.source import MAX_BYTES
 from webhook.problem import value_at
 from webhook.regular import open_regular
-from webhook.sources.bases import documents_in, outside
+from webhook.sources.bases import outside
 from webhook.sources.options import NoRendererError, RenderOptions, SourceError, is_chart, kustomization_of
 from webhook.sources.running import ProgramError, run
 from webhook.spelling import did_you_mean
@@ -146,21 +146,16 @@ def _missing(chart: str) -> list[str]:
     wanted = [
         value_at(each, ("name",))
         for file in ("Chart.yaml", "requirements.yaml")
-        for listed in _values(f"{chart}/{file}", "dependencies")
-        for each in (listed if isinstance(listed, list) else ())
+        for document in documents_in(f"{chart}/{file}")
+        for _, each in listed(document.data, ("dependencies",))
     ]
-    names = {name for path in held for name in _values(f"{path}/Chart.yaml", "name")}
+    names = {str(value_at(each.data, ("name",))) for path in held for each in documents_in(f"{path}/Chart.yaml")}
     packed = [path.rpartition("/")[2] for path in held if path.endswith(".tgz")]
     return [
         name
         for name in wanted
         if isinstance(name, str) and name not in names and not any(each.startswith(f"{name}-") for each in packed)
     ]
-
-
-def _values(file: str, key: str) -> Iterator[Any]:
-    """Return what a file of a chart has under a key."""
-    return (value_at(each.data, (key,)) for each in documents_in(file))
 
 
 def _link_out(chart: str) -> str:

@@ -19,37 +19,18 @@ from webhook.problem import BAD_REQUEST, ERROR, Fix, Path, Problem, invalid, quo
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD
-from webhook.schema.derive.shape import (
-    ATOMIC,
-    BOOLEAN,
-    BYTES,
-    DURATION,
-    INT_OR_STRING,
-    INTEGER,
-    MERGED,
-    NUMBER,
-    SET,
-    STRING,
-    TIMESTAMP,
-    Anything,
-    ListOf,
-    MapOf,
-    Scalar,
-    Shape,
-    Structure,
-)
+from webhook.schema.derive import shape as shapes
+from webhook.schema.derive.shape import ATOMIC, MERGED, SET, Anything, ListOf, MapOf, Scalar, Shape, Structure
 from webhook.schema.target import STATUS
 from webhook.spelling import nearest
 from webhook.structural import SCHEMA
 from webhook.structural.schema import ABSENT, META_FIELDS, Structural
 from webhook.structural.validation import by_rules, by_schema, repeated_items
 
-_SCALARS: Final[Mapping[str, str]] = {"string": STRING, "integer": INTEGER, "boolean": BOOLEAN, "number": NUMBER}
-_TEXTS: Final[Mapping[str, str]] = {"byte": BYTES, "duration": DURATION, "date": TIMESTAMP, "date-time": TIMESTAMP}
 _MERGING: Final[Mapping[str, str]] = {"set": SET, "map": MERGED}
 _OF_OBJECTS: Final[Mapping[str, Shape]] = {
-    "apiVersion": Scalar(STRING),
-    "kind": Scalar(STRING),
+    "apiVersion": Scalar(shapes.STRING),
+    "kind": Scalar(shapes.STRING),
     "metadata": Structure(ObjectMeta, {}),
 }
 
@@ -82,7 +63,7 @@ class SchemaStructure(Structure):
 def shape_of(schema: Structural, name: str) -> Shape:
     """Return the shape of a schema's values; its type has a name if it has fields."""
     if schema.is_int_or_string:
-        return Scalar(INT_OR_STRING)
+        return Scalar(shapes.INT_OR_STRING)
     if schema.type == "object":
         if schema.values is not None and not schema.properties:
             return MapOf(shape_of(schema.values, f"{name}.@elem"), _is_atomic(schema))
@@ -91,9 +72,7 @@ def shape_of(schema: Structural, name: str) -> Shape:
         fields = schema.items.properties
         keys = tuple((key, fields[key].default if key in fields else None) for key in schema.list_map_keys)
         return ListOf(shape_of(schema.items, f"{name}.@idx"), _MERGING.get(schema.list_type, ATOMIC), keys)
-    if schema.type == "string":
-        return Scalar(_TEXTS.get(text(schema.stated, "format"), STRING), nullable=schema.nullable)
-    return Scalar(_SCALARS[schema.type], nullable=schema.nullable) if schema.type in _SCALARS else Anything()
+    return Scalar(schema.scalar, nullable=schema.nullable) if schema.scalar else Anything()
 
 
 def _is_atomic(schema: Structural) -> bool:

@@ -30,6 +30,7 @@ from webhook.patterns import Pattern
 from webhook.problem import ERROR, WARNING, Key, Path, Problem, duplicate, forbidden, invalid, quoted, required
 from webhook.records import NamedTuple
 from webhook.release import Release
+from webhook.schema.derive import shape as shapes
 from webhook.structural.formats import read_duration
 from webhook.structural.schema import ABSENT, Correlated, Structural
 
@@ -37,18 +38,16 @@ _PLAIN: Final = Pattern("[a-zA-Z_][a-zA-Z0-9_]*")
 _ESCAPABLE: Final = Pattern("[a-zA-Z_./-][a-zA-Z0-9_./-]*")
 _ESCAPED: Final = Pattern("__|[-./]")
 _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
-_SCALARS: Final[Mapping[str, Type]] = {
-    "boolean": types.BOOL,
-    "number": types.DOUBLE,
-    "integer": types.INT,
-    "string": types.STRING,
+TYPES: Final[Mapping[str, Type]] = {
+    shapes.STRING: types.STRING,
+    shapes.INTEGER: types.INT,
+    shapes.NUMBER: types.DOUBLE,
+    shapes.BOOLEAN: types.BOOL,
+    shapes.TIMESTAMP: types.TIMESTAMP,
+    shapes.DURATION: types.DURATION,
+    shapes.BYTES: types.BYTES,
 }
-_TEXTS: Final[Mapping[str, Type]] = {
-    "byte": types.BYTES,
-    "duration": types.DURATION,
-    "date": types.TIMESTAMP,
-    "date-time": types.TIMESTAMP,
-}
+"""The types of scalars in expressions."""
 
 
 def escaped(name: str) -> str:
@@ -81,9 +80,7 @@ def type_of(schema: Structural, name: str, declared: dict[str, StructType]) -> T
         type_ = types.struct(name)
         declared[name] = StructType(type_, {field: each for field, each in fields.items() if field and each})
         return type_
-    if schema.type == "string":
-        return _TEXTS.get(text(schema.stated, "format"), types.STRING)
-    return _SCALARS.get(schema.type)
+    return TYPES.get(schema.scalar)
 
 
 def value_of(value: Any, schema: Structural) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from webhook.later import cached_property
 from webhook.objects import JSONObject, items, mapping, number, text, texts
 from webhook.release import Release
+from webhook.schema.derive import shape as shapes
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 """The fields that every object has, whatever its schema says."""
@@ -18,6 +19,12 @@ _OF_RESOURCES: Final[Mapping[str, Any]] = {
     "metadata": {"type": "object", "properties": {"name": _STRING, "generateName": _STRING}},
 }
 """What rules see of every object (apiextensions ``schema/cel/model/schemas.go``, WithTypeAndObjectMeta)."""
+_SCALARS: Final = frozenset({shapes.INTEGER, shapes.BOOLEAN, shapes.NUMBER})
+_TEXTS: Final = {
+    "byte": shapes.BYTES,
+    "duration": shapes.DURATION,
+    **dict.fromkeys(("date", "date-time"), shapes.TIMESTAMP),
+}
 _NUMBER_FORMATS: Final = {"integer": frozenset({"int32", "int64"}), "number": frozenset({"float", "double"})}
 
 
@@ -36,6 +43,13 @@ class Structural:
         self.list_type = text(self.stated, "x-kubernetes-list-type")
         self.programs: dict[Release, Any] = {}
         """The compiled rules, by release (:mod:`webhook.structural.rules`)."""
+
+    @property
+    def scalar(self) -> str:
+        """The kind of scalar that a value is, as shapes have it; empty if it has parts, or any type."""
+        if self.type == shapes.STRING:
+            return _TEXTS.get(text(self.stated, "format"), self.type)
+        return self.type if self.type in _SCALARS else ""
 
     @cached_property
     def types(self) -> Sequence[str]:

@@ -562,9 +562,17 @@ class _Pending:
         }
         if error := next((each.error for each in by_devices.values() if each.error), NO_FAULT):
             yield from sorted_as("selector", [self._failed(error, needs)])
-        elif suiting := [node for node, verdict in by_devices.items() if not verdict.reasons]:
+            return
+        provides = self.scene.cluster.extended.provides
+        suiting = [node for node, verdict in by_devices.items() if not verdict.reasons]
+        # A device plugin provides there what devices provide elsewhere.
+        full = [node for node in suiting if any(map(provides, verdicts.by_node[node].missing))]
+        if full != suiting:
+            suiting = [node for node in suiting if node not in full]
             yield from sorted_as("node", self._kept_from(suiting, round_))
             yield from self._unusable(verdicts, round_)
+        elif full and not any(each.by_devices for each in by_devices.values()):
+            yield from sorted_as("node", self._kept_from(full, round_, has_devices=False))
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
             said = "; ".join(rejections.elsewhere(self.scene.cluster, each) for each in allocated)
@@ -577,9 +585,9 @@ class _Pending:
             steps = [min((each.closeness for each in several), default=_TOGETHER) for several in unmet]
             nearest = (group for group, step in zip(groups, steps, strict=True) if step == max(steps))
             nodes = [self.scene.cluster.index[name] for group in nearest for name in group.nodes]
-            closest = [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
+            closest = full if any(verdicts.by_node[each].by_devices for each in nodes) else [*full, *nodes]
             is_pinned = any(each.unavailable for each in by_devices.values())
-            there = [self.scene.cluster.names[each] for each in alone] if is_pinned else []
+            there = [self.scene.cluster.names[each] for each in alone] if is_pinned or full else []
             found = list(Lacks(self, needs, groups, there).causes())
             if is_pinned:
                 found[:1] = [self._pinned(needs.claims, shortened(there), each) for each in found[:1]]

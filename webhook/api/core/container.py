@@ -14,7 +14,7 @@ from webhook import formats
 from webhook.api.core.values import Others, Quantity, V1Struct, unjudged
 from webhook.formats import LATEST, tag_of
 from webhook.formats.quantities import Quantity as Amount
-from webhook.formats.quantities import parse_quantity
+from webhook.formats.quantities import parse_quantity, readable_quantity
 from webhook.problem import WARNING, Key, Path, Problem, Verbatim, forbidden, invalid, malformed, quoted, required
 from webhook.release import Release
 from webhook.schema.declarations import check, exactly_one
@@ -257,11 +257,8 @@ def in_thousandths(amount: Amount) -> Amount:
 
 
 def _is_multiple(amount: Amount, size: str) -> bool:
-    try:
-        page = parse_quantity(size)
-    except ValueError:
-        return False
-    return page.sign > 0 and page.power >= 0 and amount.value() % page.value() == 0
+    page = readable_quantity(size)
+    return page is not None and page.sign > 0 and page.power >= 0 and amount.value() % page.value() == 0
 
 
 def _in_go(amount: Amount) -> Verbatim:

@@ -13,7 +13,9 @@ from typing import Any, ClassVar, Final
 
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
+from webhook.escapes import go_integer
 from webhook.formats.timestamps import go_timestamp, shown_timestamp
+from webhook.grouping import repeated
 from webhook.problem import (
     AS_JSON_SINCE,
     IMMUTABLE_FIELD,
@@ -170,14 +172,10 @@ def resource_version_of_new(meta: View) -> Iterator[Problem]:
 
 
 def _is_revision(version: str) -> bool:
-    digits = version.lstrip("0")
-    return (
-        bool(digits) and digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS and int(digits) < _REVISIONS
-    )
-
-
-_REVISIONS = 2**64
-_DIGITS = len(str(_REVISIONS))
+    try:
+        return go_integer(version, 0, 2**64 - 1) > 0
+    except ValueError:
+        return False
 
 
 @check(Metadata, on=[CREATE], given=["generation"])
@@ -211,7 +209,8 @@ def owner_references(meta: View) -> Iterator[Problem]:
     """Owner references are complete, name no Event, and have at most one controller."""
     path, controller = meta / "ownerReferences", ""
     # The API server drops repeated references before it validates.
-    owners = [owner for owner, is_first in _compared(meta.ownerReferences) if is_first]
+    dropped = _repeated(meta.ownerReferences)
+    owners = [owner for index, owner in enumerate(meta.ownerReferences) if index not in dropped]
     submitted = [owner.submitted for owner in owners]
     for owner in owners:
         group, _, version = owner.apiVersion.rpartition("/")
@@ -238,27 +237,22 @@ def owner_references(meta: View) -> Iterator[Problem]:
 @check(Metadata, given=["ownerReferences"])
 def repeated_owner(meta: View) -> Iterator[Problem]:
     """An owner reference that repeats another one is dropped."""
-    repeated = [owner.uid for owner, is_first in _compared(meta.ownerReferences) if not is_first]
-    if repeated:
+    if dropped := _repeated(meta.ownerReferences):
         message = (
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and "
             "may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+            f"{', '.join(owner.uid for owner in dropped.values())}"
         )
-        yield Problem(WARNING, "", "Dropped", meta / "ownerReferences", message + ", ".join(repeated))
+        yield Problem(WARNING, "", "Dropped", meta / "ownerReferences", message)
 
 
-def _compared(owners: Sequence[View]) -> Iterator[tuple[View, bool]]:
-    """Tell of each owner reference whether it is the first of its like."""
-    if len(owners) == 1:
-        yield owners[0], True
-        return
+def _repeated(owners: Sequence[View]) -> dict[int, View]:
+    """Return the owner references that repeat others, by their index."""
+    if len(owners) <= 1:
+        return {}
     import json  # few objects have several owners
 
-    seen = set()
-    for owner in owners:
-        key = json.dumps(owner.canonical or {}, sort_keys=True)
-        yield owner, key not in seen
-        seen.add(key)
+    return dict(repeated(owners, lambda owner: json.dumps(owner.canonical or {}, sort_keys=True)))
 
 
 def _must_not_be_empty(field: str, release: Release) -> str:

@@ -11,16 +11,16 @@ from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.functions import Overload, member
 from webhook.cel.runtime.operators import compare
 from webhook.cel.types.base import BOOL, INT, STRING, struct
-from webhook.cel.types.values import INT_MAX, UINT_MAX, only_class
+from webhook.cel.types.values import UINT_MAX, only_class
 from webhook.escapes import go_integer
 from webhook.formats import quoted
+from webhook.formats.quantities import wrapped
 from webhook.records import NamedTuple
 
 SEMVER: Final = struct("kubernetes.Semver")
 _PARTS: Final = 3
 _DIGITS: Final = frozenset("0123456789")
 _ALPHANUMERIC: Final = _DIGITS | frozenset(f"{string.ascii_letters}-")
-_WRAP: Final = 2**64
 
 
 @only_class(SEMVER, cel_has_slices=True)  # in Go; so it cannot be a key of a map
@@ -116,11 +116,7 @@ def _without_zeros(part: str) -> str:
 
 
 def _part(name: str, position: int) -> Overload:
-    def part(semver: Semver) -> int:
-        number = semver.numbers[position]
-        return number if number <= INT_MAX else number - _WRAP
-
-    return member(name, f"semver_{name}", (SEMVER,), INT, part)
+    return member(name, f"semver_{name}", (SEMVER,), INT, lambda semver: wrapped(semver.numbers[position]))
 
 
 _PAIR: Final = (SEMVER, SEMVER)

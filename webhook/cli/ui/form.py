@@ -20,7 +20,7 @@ from webhook.objects import JSONObject, full_name_of, name_of, text
 from webhook.report.html import pictured
 from webhook.report.model import Report
 from webhook.report.simulated import Page, PodReport, level_of
-from webhook.report.text import as_markup, as_text, printable_lines
+from webhook.report.text import as_markup, as_text, printable_lines, uncolored
 from webhook.simulation import Placement
 from webhook.simulation.answers import NOT_SIMULATED, Answers
 from webhook.spelling import some_of
@@ -152,14 +152,14 @@ class _Result:
     def _simulate(self, ready: Prepared, arguments: Namespace) -> None:
         self.said += ready.notes
         limit = Limit(monotonic() + arguments.timeout, _passed(arguments.timeout))
-        text = PodReport(color=False)
+        text = PodReport()
         if arguments.fit:
 
             def take(placement: Placement) -> None:
                 self.answers.append(Answers.brief(placement))
 
             pod, found, last = fitted(ready, limit, quiet=True, page=self.page, take=take)
-            self.summary = next(text.fit(pod, found, last))
+            self.summary = uncolored(next(text.fit(pod, found, last)))
             self.level = "fine" if found.pods else "error"
             self.said += [f"more may fit: {limit.passed}"] * found.is_cut
             return

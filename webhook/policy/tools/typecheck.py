@@ -35,17 +35,9 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.derive import shape as shapes
 from webhook.schema.derive.shape import Anything, ListOf, MapOf, Scalar, Shape, Structure
+from webhook.structural.rules import TYPES
 
 MAX_KINDS: Final = 10
-_SCALARS: Final[Mapping[str, Type]] = {
-    shapes.STRING: types.STRING,
-    shapes.INTEGER: types.INT,
-    shapes.NUMBER: types.DOUBLE,
-    shapes.BOOLEAN: types.BOOL,
-    shapes.TIMESTAMP: types.TIMESTAMP,
-    shapes.DURATION: types.DURATION,
-    shapes.BYTES: types.BYTES,
-}
 _WORKS: Final = "the API server states this in status.typeChecking, and evaluates the expression all the same"
 _BRANCHES: Final[Mapping[str, bool | None]] = {"_||_": True, "_&&_": False, "_?_:_": None}
 """The operators that may leave operands out, with the value of an operand that decides; a condition has none."""
@@ -436,7 +428,7 @@ class Declaration:
         if isinstance(shape, Scalar):
             if shape.nullable and not self._as_stated:
                 return types.DYN
-            return None if self._as_stated and shape.kind == shapes.QUANTITY else _SCALARS.get(shape.kind, types.DYN)
+            return None if self._as_stated and shape.kind == shapes.QUANTITY else TYPES.get(shape.kind, types.DYN)
         if isinstance(shape, Anything):
             return self._struct(name, {}) if shape.is_object and self._as_stated else types.DYN
         if isinstance(shape, ListOf):
