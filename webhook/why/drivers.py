@@ -56,11 +56,6 @@ def published_on(scene: Scene, node: str) -> dict[str, list[Slice]]:
     return by_key((each.driver, each) for each in scene.catalog.slices if each.node_name == node)
 
 
-def publishes(scene: Scene, driver: str) -> bool:
-    """Tell whether a driver publishes any device."""
-    return any(each.devices for each in scene.catalog.slices if each.driver == driver)
-
-
 def absent(scene: Scene, driver: str) -> Cause:
     """Say why a driver publishes no device on any node."""
     what = f"no ResourceSlice of driver {driver}"
@@ -99,7 +94,7 @@ def unpublished_on(scene: Scene, node: str, driver: str = "") -> Iterator[Cause]
 def down(scene: Scene, driver: str) -> Iterator[Cause]:
     """Yield the nodes for which a driver's DaemonSet is, and on which it publishes nothing, if it does on others."""
     found = plugin_of(scene, driver)
-    if found is None or not publishes(scene, driver):
+    if found is None or not scene.devices_on.get(driver):
         return
     without = (each for each in scene.inventory.all("Node") if name_of(each) not in scene.devices_on[driver])
     for node in islice((each for each in without if _matches(found.workload, each)), _LOOKED_AT_MAX):
