@@ -9,7 +9,6 @@ from typing import Final
 from webhook.allocation.devices import Slice, Tolerations, blocking
 from webhook.allocation.features import POOLS_WHOLE_SINCE
 from webhook.engine.prescheduled import REQUIRED
-from webhook.explain.components import cures
 from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory.affinity import required, wants
@@ -23,13 +22,12 @@ from webhook.objects import (
     mapping,
     name_of,
     namespace_of,
-    number,
     text,
 )
 from webhook.scan.drivers import known_drivers, unpublished
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
-from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting
+from webhook.why.containers import crashed, failed, said_by_kubelet, waiting
 from webhook.why.scene import Cause, Ref, Scene, about_taints
 
 _LOOKED_AT_MAX: Final = 32
@@ -143,14 +141,8 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
     phase, ready = text(pod, "status", "phase"), text(condition_of(pod, "Ready"), "status")
     if ready == "True":
         return None
-    troubled = next(failed(pod), None)
-    if troubled is not None:
-        ended = mapping(troubled, "lastState", "terminated") or mapping(troubled, "state", "terminated")
-        restarts = number(troubled, "restartCount") or 0
-        state, words = text(troubled, "state", "waiting", "reason") or "failed", last_words(ended)
-        said = f"{who}{where} is in {state} ({restarts} restarts, {outcome(ended)})" + (f": {words}" if words else "")
-        return Cause(said, about, (*cures(words), f"see {scene.logs(pod, previous=True)}"))
-    for each in (*waiting(scene, pod), *said_by_kubelet(scene, pod)):
+    crashes = (crashed(scene, pod, each, is_component=True) for each in failed(pod))
+    for each in (*crashes, *waiting(scene, pod), *said_by_kubelet(scene, pod)):
         return each._replace(text=f"{who}{where} is not running: {each.text}", about=[about, each.about])
     condition = next((each for each in items(pod, "status", "conditions") if text(each, "status") == "False"), {})
     words = text(condition, "message") or phase
