@@ -29,7 +29,7 @@ DEVICE = {
 @each_row_beside("expression", "wanted", "blamed")
 def test_says_what_is_wanted_and_what_was_met(expression: str, wanted: str, blamed: str) -> None:
     parts = Parts(expression, Release(36))
-    assert parts.wanted() == wanted
+    assert parts.wanted == wanted
     assert parts.blame({"device": DEVICE}).text == blamed
 
 

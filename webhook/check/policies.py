@@ -19,7 +19,7 @@ from webhook.policy.evaluation import policyset
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.evaluation.authorizer import NOTE as USERS_NOT_KNOWN
 from webhook.policy.evaluation.policyset import PolicySet
-from webhook.policy.evaluation.request import DEFAULT_USER
+from webhook.policy.evaluation.request import DEFAULT_USER, SERVICE_ACCOUNT
 from webhook.policy.evaluation.verdict import PolicyDecision, Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import EVERY_VERSION
@@ -38,7 +38,6 @@ PLUGIN = "admission-plugin"
 
 _HINTS = {USERS_NOT_KNOWN: "--authorizer names a file that says what users may do"}
 """How to replace an assumption by facts, other than for a namespace."""
-_SERVICE_ACCOUNT = "system:serviceaccount:"
 _AUTHENTICATED = "system:authenticated"
 _UNAUTHENTICATED = "system:unauthenticated"
 
@@ -194,8 +193,8 @@ def user(arguments: Namespace) -> Mapping[str, Any]:
         if extra:
             raise UsageError("extra values go with a user: add --as", "--as-user-extra")
         return DEFAULT_USER
-    if name.startswith(_SERVICE_ACCOUNT) and not groups:
-        namespace = name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+    if name.startswith(SERVICE_ACCOUNT) and not groups:
+        namespace = name.removeprefix(SERVICE_ACCOUNT).partition(":")[0]
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
     if not {_AUTHENTICATED, _UNAUTHENTICATED}.intersection(groups):
         groups.append(_UNAUTHENTICATED if name == "system:anonymous" else _AUTHENTICATED)

@@ -210,8 +210,9 @@ class Parts:
             text = f"'{text[1:-1]}'"
         return Fix("replace", f"{self.text[:start]}{text}{self.text[end:]}", safe=safe)
 
+    @cached_property
     def wanted(self) -> str:
-        """Describe the selector in short, such as ``memory >= 80Gi``."""
+        """What the selector wants, in short, such as ``memory >= 80Gi``."""
         return " and ".join(self._wish(part) for part in self.all)
 
     def with_presence_test(self, names: Collection[Name]) -> str:

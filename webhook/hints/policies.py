@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST
+from webhook.cel.checker.declarations import ORDERS
 from webhook.cel.errors import MISMATCHED_TYPE, NO_OVERLOAD, NOT_A_FIELD, RESERVED_NAME, UNDECLARED, UNDEFINED
 from webhook.cel.kubernetes.environments import admission_environment
 from webhook.cel.kubernetes.quantity import QUANTITY
@@ -37,7 +38,6 @@ _COMPARED: Final = {
     QUANTITY: "a quantity is compared with a quantity: quantity('1Gi')",
     SEMVER: "a version is compared with a version: semver('1.2.3')",
 }
-_ORDER: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 
 
 def hint_of(error: CompileError, environment: Environment) -> str:
@@ -112,7 +112,7 @@ def _of_operands(function: str, operands: Sequence[Type]) -> str:
         return _ASKED.get(first.kind, "")
     if function == "_+_" and {first.kind, last.kind} == {Kind.STRING, Kind.LIST}:
         return "a list of texts becomes a text by LIST.join(', ')"
-    if first in _COMPARED and function in _ORDER:
+    if first in _COMPARED and function in ORDERS:
         return "quantities and versions are compared by isGreaterThan, isLessThan and compareTo"
     return _COMPARED.get(first, "") if last != first else ""
 

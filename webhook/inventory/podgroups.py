@@ -11,7 +11,8 @@ Group = tuple[str, str]
 
 def group_of(pod: JSONObject) -> Group:
     """Return the PodGroup that a pod belongs to; its name is empty if there is none."""
-    return namespace_of(pod), text(pod, "spec", "schedulingGroup", "podGroupName")
+    name = text(pod, "spec", "schedulingGroup", "podGroupName")
+    return (namespace_of(pod), name) if name else ("", "")
 
 
 def least_of(group: Group, inventory: Inventory) -> int:

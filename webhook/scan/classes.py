@@ -21,6 +21,7 @@ from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, named, rule
 from webhook.scan.stored import Stored, makes_pods, once, template_of
 from webhook.simulation.binding import serves
+from webhook.simulation.cluster import EXTENDED
 from webhook.simulation.scheduler import other_scheduler
 
 
@@ -33,8 +34,7 @@ def _uses(cluster: Stored) -> Mapping[str, list[JSONObject]]:
             if len({*names}) == 1:
                 found[names[0]].append(each)
     # Classes also provide the extended resources of pods that no node has without DRA.
-    classes, is_on = cluster.all("DeviceClass"), cluster.settings.has_extended_resources
-    extended = ExtendedResources(classes, is_on=is_on).classes
+    extended = ExtendedResources(cluster.all("DeviceClass"), is_on=EXTENDED in cluster.settings.gates).classes
     for each, spec in cluster.makers:
         for name in requests({"spec": spec}):
             if name in extended and name not in cluster.offered:

@@ -329,7 +329,7 @@ class Answers:
     def _ungated(self, placement: Placement) -> Iterator[str]:
         """Report extended resources that a class provides, but only with a feature gate that is off."""
         settings, inventory = self._cluster.settings, self._cluster.inventory
-        if settings.has_extended_resources or placement.needs is None or placement.node is not None:
+        if EXTENDED in settings.gates or placement.needs is None or placement.node is not None:
             return
         provided = ExtendedResources(inventory.all("DeviceClass"))
         for name in filter(provided.has, placement.needs.demand.requests):

@@ -254,7 +254,7 @@ class _Request(NamedTuple):
             else:
                 others.append((what, better))
         less = [self._reselect(f"with {what} in {self.title}", 1, selector, better) for what, better in others]
-        without = self._reselect(f"without the selector {parts.wanted()} of {self.title}", 2, selector)
+        without = self._reselect(f"without the selector {parts.wanted} of {self.title}", 2, selector)
         yield without._replace(closer=these(less), selects_less=True)
 
     def _reselect(self, what: str, size: int, selector: JSONObject, better: str = "") -> Change:

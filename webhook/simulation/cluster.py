@@ -402,11 +402,6 @@ class Settings(NamedTuple):
         missing = " and ".join(sorted(needed - self.gates))
         return f"{what} without the feature gate {missing}" if missing else ""
 
-    @property
-    def has_extended_resources(self) -> bool:
-        """Whether device classes provide extended resources."""
-        return EXTENDED in self.gates
-
 
 # -- the cluster
 
@@ -470,7 +465,7 @@ class Cluster:
         """Whether the scheduler waits for conditions of devices."""
         self.timestamp = written(self.now) if self.waits else ""
         """The time at which the scheduler allocates, as it writes it; empty if it does not."""
-        self.extended = ExtendedResources(classes, settings.release, is_on=settings.has_extended_resources)
+        self.extended = ExtendedResources(classes, settings.release, is_on=EXTENDED in settings.gates)
         if settings.taint_rules_ignored:
             rules = []
         sources = slices, tainting(rules, settings.release)

@@ -78,7 +78,7 @@ def used_by(held: JSONObject) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(some_of(names, 2, "…"))
+    return ", ".join(some_of(names, 2, "…")) if names else ""
 
 
 def _state(cluster: Cluster, claim: JSONObject, users: Sequence[Consumer]) -> str:
@@ -352,7 +352,7 @@ def _request(cluster: Cluster, funnel: Funnel, looks: Sequence[_Look], needs: Ne
     wishes = []
     for expression in (text(each, "cel", "expression") for each in items(funnel.ask.raw, "selectors")):
         parts = _parts(cluster, expression)
-        wishes.append(parts.wanted() if parts else expression)
+        wishes.append(parts.wanted if parts else expression)
     wish = " and ".join(wishes)
     examined = min(len(looks), _LOOKED_AT_MAX)
     return {

@@ -236,7 +236,8 @@ def priority(pod: JSONObject, inventory: Inventory) -> int:
         named = inventory.find("PriorityClass", name)
         return _SYSTEM.get(name, 0) if named is None else number(named, "value") or 0
     defaults = [each for each in inventory.all("PriorityClass") if each.get("globalDefault") is True]
-    return max((number(each, "value") or 0 for each in defaults), default=0)
+    # Of several it is the lowest (``plugin/pkg/admission/priority/admission.go``, getDefaultPriorityClass).
+    return min((number(each, "value") or 0 for each in defaults), default=0)
 
 
 def in_order(pods: Sequence[JSONObject], inventory: Inventory) -> list[int]:

@@ -116,7 +116,7 @@ class EnvironmentOptions(NamedTuple):
     quoting: Quoting = Quoting.ALLOWED
 
 
-_COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
+ORDERS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 
 
 class Checked(NamedTuple):
@@ -205,7 +205,7 @@ class Scope:
         if (found := self._overloads.get(key)) is None:
             known = [each for each in self.functions[function] if each.member is member]
             found = tuple(each for each in known if len(each.parameters) == arity)
-            if function in _COMPARISONS and not self.options.cross_type_numeric:  # of numbers of one type
+            if function in ORDERS and not self.options.cross_type_numeric:  # of numbers of one type
                 found = tuple(each for each in found if len({*each.parameters}) == 1)
             if found:  # the number of invalid calls is unlimited
                 self._overloads[key] = found

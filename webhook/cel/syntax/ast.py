@@ -86,9 +86,7 @@ class Call(Expression):
 
     def children(self) -> Iterator[Expression]:
         """The target, if any, and the arguments."""
-        if self.target is not None:
-            yield self.target
-        yield from self.arguments
+        return iter(self.arguments if self.target is None else (self.target, *self.arguments))
 
 
 class ListExpression(Expression):

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 from webhook.api import conversion, judgement
 from webhook.api.versions import type_of
 from webhook.later import cached_property
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_of, name_of, plain, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_of, name_of, namespace_of, plain, text
 from webhook.policy.evaluation.request import CREATE, DELETE, NAMESPACES, UPDATE, Request, placed
 from webhook.policy.evaluation.verdict import PolicyDecision
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, Resource, guess_resource, kind_in
@@ -202,7 +202,7 @@ def _missing(kind: GroupVersionKind, ref: ParamRef, namespace: str, objects: Pol
     if not namespace:
         return wanted
     elsewhere = _found(kind, ref, "", objects)
-    others = sorted({text(each, "metadata", "namespace") or DEFAULT_NAMESPACE for each in elsewhere})
+    others = sorted(set(map(namespace_of, elsewhere)))
     there = f"; there is one in {' and '.join(map(quoted, others))}" if others else ""
     return f"{wanted} in the namespace {quoted(namespace)}{there}"
 
@@ -449,9 +449,8 @@ class PolicySet:
             namespace: Their namespace; empty for cluster-scoped objects.
         """
         for each in self._all(kind):
-            metadata = metadata_of(each)
-            if not namespace or (text(metadata, "namespace") or DEFAULT_NAMESPACE) == namespace:
-                yield text(metadata, "name"), each
+            if not namespace or namespace_of(each) == namespace:
+                yield name_of(each), each
 
     def _all(self, kind: GroupVersionKind) -> tuple[JSONObject, ...]:
         """Return the objects of a kind as they are stored, without those that are refused."""

@@ -12,8 +12,6 @@ from webhook.records import NamedTuple
 CREATE: Final = "CREATE"
 UPDATE: Final = "UPDATE"
 DELETE: Final = "DELETE"
-CONNECT: Final = "CONNECT"
-OPERATIONS: Final = frozenset({CREATE, UPDATE, DELETE, CONNECT})
 _POD: Final = GroupVersionKind("", "v1", "Pod")
 DEFAULT_GRACE_PERIOD: Final = 30
 NAMESPACES: Final = Resource("", "v1", "namespaces")
@@ -22,6 +20,8 @@ DEFAULT_USER: Final[Mapping[str, Any]] = {
     "groups": ["kubeadm:cluster-admins", "system:authenticated"],
 }
 """The default user of a request: the administrator that kubeadm creates."""
+SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+"""Begins the name of a service account as a user; its namespace and name follow."""
 
 
 class Request(NamedTuple):

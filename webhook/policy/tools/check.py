@@ -14,6 +14,7 @@ from webhook.api.dra.taints import EFFECTS
 from webhook.api.versions import DEFAULT
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel.checker.cost import estimate_cost
+from webhook.cel.checker.declarations import ORDERS
 from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
@@ -35,13 +36,14 @@ from webhook.formats import near_semver, semver
 from webhook.formats.quantities import decode_quantity, near_quantity, quantity
 from webhook.grouping import by_key
 from webhook.hints.selectors import AS_TEXT, COMMENTED, FOR_PATTERNS, comments_in, compared, patterns_in
-from webhook.objects import JSONObject, full_name_of, text
+from webhook.objects import JSONObject, full_name_of, name_of, text
 from webhook.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.patch import steps_of
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
+from webhook.policy.evaluation.request import SERVICE_ACCOUNT
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import RULES, load, named_versions
-from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource, kind_in
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import (
     MUTATING,
@@ -83,7 +85,6 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 """The fields whose values follow from the rules. Those of ``request.request…`` may be in another version, or group."""
 _PARTS: Final = {field: part for part, fields in _FIELDS.items() for field in fields}
 _USER: Final = "request.userInfo.username"
-_ACCOUNT: Final = "system:serviceaccount:"
 _OF_ACCOUNTS: Final = GroupVersionKind("", "v1", "ServiceAccount")
 
 
@@ -123,7 +124,7 @@ def comparison_warnings(policy: Policy, kinds: Kinds, accounts: Collection[str] 
 
 def _meant_account(user: str, accounts: Collection[str]) -> str:
     """Return the service account with a similar name, such as a longer one; empty if there is none, or no doubt."""
-    if user in accounts or not user.startswith(_ACCOUNT):
+    if user in accounts or not user.startswith(SERVICE_ACCOUNT):
         return ""
     alike = (each for each in accounts if each.startswith(user) or user.startswith(each))
     return next(alike, "") or nearest(user, accounts)
@@ -474,13 +475,13 @@ def _namespaced_params(policies: PolicySet) -> Iterator[PolicyFinding]:
                 yield PolicyFinding(binding.given, warning("params-without-namespace", path, message, hint))
 
 
-def _missing_params(policies: PolicySet) -> Iterator[PolicyFinding]:
+def _missing_params(policies: PolicySet, given: Iterable[Given]) -> Iterator[PolicyFinding]:
     """Find bindings whose parameters are not among the files, but almost: misspelt, or in another namespace."""
+    stated = by_key((kind_in(each.object), each.object) for each in given)
     for hook in (*policies.validating, *policies.mutating):
         kind = hook.policy.param_kind
-        known = [
-            (text(each, "metadata", "namespace"), name) for name, each in (policies.find(kind, "") if kind else ())
-        ]
+        objects = stated.get(kind, []) if kind else []
+        known = [(text(each, "metadata", "namespace"), name_of(each)) for each in objects]
         is_judged = 0 < len(known) * len(hook.bindings) <= _COMBINATIONS
         for binding, ref in ((each, each.param_ref) for each in hook.bindings if is_judged):
             if kind is None or ref is None or not ref.name:
@@ -565,12 +566,13 @@ def check_policies(
         given: The policies and bindings, with the objects that they read.
         stated: The value of ``--runtime-config``; None if it is unknown.
     """
-    policies = load(given, release, by_cluster=True, namespace="", runtime_config=stated)
+    manifests = [each if isinstance(each, Given) else Given(each) for each in given]
+    policies = load(manifests, release, by_cluster=True, runtime_config=stated)
     kinds = policies.kinds
-    findings = [*policies.findings, *_namespaced_params(policies), *_missing_params(policies)]
+    findings = [*policies.findings, *_namespaced_params(policies), *_missing_params(policies, manifests)]
     findings += _unmatched_bindings(policies)
     costs: list[Cost] = []
-    accounts = [f"{_ACCOUNT}{full_name_of(each).replace('/', ':')}" for _, each in policies.find(_OF_ACCOUNTS, "")]
+    accounts = [SERVICE_ACCOUNT + full_name_of(each).replace("/", ":") for _, each in policies.find(_OF_ACCOUNTS, "")]
     checked, budget = set[int](), Budget(DOCUMENT, is_offline=True)
     for policy, wrong in _checkable(policies):
         unused = list(_unused(policy))
@@ -703,14 +705,13 @@ def _malformed(policy: Policy) -> Iterator[Problem]:
             yield warning("impossible-constant", stated.path, message, hint, stated.start + call.arguments[0].offset)
 
 
-_ORDERS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 _AMOUNTS: Final = frozenset({"capacity", "hard", "limits", "requests"})
 """The fields that hold amounts by resource."""
 
 
 def _ordered_texts(policy: Policy) -> Iterator[Problem]:
     """Find amounts and versions that are compared as texts, which are ordered by their letters."""
-    orders = ((stated, call) for stated, call in _calls(policy) if call.function in _ORDERS)
+    orders = ((stated, call) for stated, call in _calls(policy) if call.function in ORDERS)
     for stated, side in ((stated, side) for stated, call in orders for side in call.arguments):
         written = _text(side) or ""
         if written[:1].isdigit() and not (quantity(written, 0) and semver(written, 0)):
