@@ -164,7 +164,10 @@ class TestMatch:
         ),
         ('attributes["gpu.example.com"].colour', 'attribute "gpu.example.com/colour": it has: driverVersion, model)'),
         ('attributes["gpu.exmaple.com"].model', 'the domain "gpu.exmaple.com" in its attributes: did you mean'),
-        ('attributes["foo.io"].model', 'the domain "foo.io" in its attributes: "model" is in domain gpu.example.com)'),
+        (
+            'attributes["foo.io"].model',
+            'the domain "foo.io" in its attributes: did you mean device.attributes["gpu.example.com"].model?)',
+        ),
         ('attributes["foo.io"].x', 'the domain "foo.io" in its attributes: domains: gpu.example.com)'),
         ('attributes["gpu.example.com"].memory', 'memory is a capacity: device.capacity["gpu.example.com"].memory'),
     )

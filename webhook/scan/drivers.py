@@ -11,7 +11,7 @@ from typing import Final
 from webhook.allocation.devices import Device
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.fleet import model_of
-from webhook.deviceselectors.parts import drivers_of, parts_of, reads
+from webhook.deviceselectors.parts import drivers_of, parts_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.grouping import by_key
 from webhook.hints.names import listed
@@ -41,7 +41,7 @@ def drivers_of_class(cluster: Stored, name: str) -> list[str]:
     release, gates = cluster.settings.release, cluster.settings.gates
     selectors = items(cluster.inventory.find("DeviceClass", name), "spec", "selectors")
     compiled = [parts_of(text(each, "cel", "expression"), release, gates) for each in selectors]
-    domains = {read.domain for parts in compiled if parts for read in reads(parts.root)}
+    domains = {read.domain for parts in compiled if parts for read in parts.reads}
     return sorted(drivers_of(selectors, release, gates) or domains - {"", STANDARD_DOMAIN})
 
 

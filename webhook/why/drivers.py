@@ -63,13 +63,13 @@ def publishes(scene: Scene, driver: str) -> bool:
 
 def absent(scene: Scene, driver: str) -> Cause:
     """Say why a driver publishes no device on any node."""
-    what = f"no ResourceSlice of driver {driver}"
+    what, why = f"no ResourceSlice of driver {driver}", "is not installed"
+    help_ = f"install driver {driver}, or the part of its chart for these devices"
     if driver in scene.devices_on:
-        what = f"the ResourceSlices of driver {driver} have no devices"
+        what, why = f"the ResourceSlices of driver {driver} have no devices", "has found none on any node"
+        help_ = f"see the log of driver {driver} on the nodes that should have devices"
     if (found := plugin_of(scene, driver)) is None:
-        said = f"{what}: the driver is not installed ({unknown(scene)})"
-        help_ = f"install driver {driver}, or the part of its chart for these devices"
-        return Cause(said, [Ref("Driver", driver)], (help_,))
+        return Cause(f"{what}: the driver {why} ({unknown(scene)})", [Ref("Driver", driver)], (help_,))
     workload, nodes = found.workload, scene.inventory.all("Node")
     about = workload, Ref("Driver", driver)
     for each in sorted(nodes, key=lambda node: not _matches(workload, node))[:_LOOKED_AT_MAX]:
