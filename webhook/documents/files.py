@@ -88,6 +88,11 @@ def _checked(
         start: Returns the beginning of its text.
     """
     is_empty, has_manifest, left_out = True, False, selection.left_out.total()
+    if selection.only_objects and not is_named:
+        documents = [*documents]
+        if documents and not any(isinstance(each, Unreadable) or is_object(each.data) for each in documents):
+            selection.leave_out(EMPTY, name)
+            return
     for document in documents:
         is_empty = False
         is_read = isinstance(document, Unreadable) or _is_manifest(document) or selection.also(document.data)
@@ -239,20 +244,6 @@ def _open_regular(path: str, flags: int) -> int:
     from webhook.regular import open_regular  # a file that the user has named may be of any kind
 
     return open_regular(path, flags)
-
-
-def only_manifests(documents: Iterable[Piece], paths: Iterable[str], selection: Selection) -> list[Piece]:
-    """Leave out files of directories that hold no object, such as a chart's values, and count them.
-
-    Args:
-        documents: The content of all files.
-    """
-    every = list(documents)
-    kept = {STDIN_NAME if path == STDIN else path for path in paths}
-    kept.update(each.source for each in every if isinstance(each, Unreadable) or is_object(each.data))
-    for other in sorted({each.source for each in every} - kept):
-        selection.leave_out(EMPTY, other)
-    return [each for each in every if each.source in kept]
 
 
 def with_manifests(documents: Iterable[Piece], paths: Iterable[str]) -> Iterator[Piece]:

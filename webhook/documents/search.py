@@ -72,6 +72,7 @@ class Selection(Record):
     Args:
         allow_empty: Whether standard input, named files and directories may hold no manifest at all.
         some_files: Whether directories and globs must lead to a file even so, and named files hold nothing else.
+        only_objects: Whether files of directories are left out if they hold no object, such as a chart's values.
         stdin_name: The file that standard input stands for, as an editor gives it; empty if there is none.
         excluded: The user's exclusions, each a predicate of a path.
         own: The real paths of files of draguard itself, which are not manifests.
@@ -85,6 +86,7 @@ class Selection(Record):
 
     allow_empty: bool = False
     some_files: bool = False
+    only_objects: bool = False
     stdin_name: str = ""
     excluded: Sequence[Callable[[str], bool]] = ()
     own: Collection[str] = ()
