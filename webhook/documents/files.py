@@ -14,11 +14,11 @@ from webhook.documents.document import Document, Piece
 from webhook.documents.search import (
     EMPTY,
     EMPTY_ALLOWED,
-    KUSTOMIZATIONS,
     NO_OBJECT,
     FoundFile,
     Selection,
     find_files,
+    is_kustomization,
     mentions_objects,
     unreadable,
 )
@@ -111,7 +111,7 @@ def _checked(
 def _is_manifest(document: Document) -> bool:
     """Tell whether a document looks like a manifest, or is the kustomization that its file's name says."""
     is_object = isinstance(document.data, dict) and not document.data.keys().isdisjoint(("kind", "apiVersion"))
-    return is_object or document.source.rpartition("/")[2] in KUSTOMIZATIONS
+    return is_object or is_kustomization(document.source)
 
 
 def _without_manifest(source: str, text: str, selection: Selection) -> Unreadable:

@@ -61,6 +61,11 @@ Entry = tuple[str, bool]
 """The path of an entry of a directory, and whether it is a directory itself."""
 
 
+def is_kustomization(file: str) -> bool:
+    """Tell whether a file has the name of a kustomization."""
+    return file.rpartition("/")[2] in KUSTOMIZATIONS
+
+
 class Selection(Record):
     """Leaves out files that are not manifests, and counts them by reason.
 

@@ -161,7 +161,7 @@ class Lacks:
                 driver, _, pool = unused[0]["pool"].partition("/")
                 about, sort = [Ref("Pool", pool), Ref("Driver", driver)], "driver"
                 helps = (drivers.until_whole(driver),)
-            elif absent := next((each for each in selected if not drivers.publishes(scene, each)), ""):
+            elif absent := next((each for each in selected if not scene.devices_on.get(each)), ""):
                 found = drivers.absent(scene, absent)
                 return found._replace(about=[found.about, asked.about], sort="driver")
             elif self._owner and text(self._owner, "kind") == "DaemonSet":
