@@ -237,6 +237,14 @@ def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = No
     return code_of(report.findings) if report.errors else 0
 
 
+def show_result(text: Iterable[str], value: Any, arguments: Namespace) -> None:
+    """Print a result as ``--output`` asks: its lines as text, or its value."""
+    if arguments.output == "text":
+        show_lines(text, color=wants_colors(arguments))
+    else:
+        show_structured(value, arguments.output)
+
+
 def show_structured(value: Any, form: str) -> None:
     """Print a result.
 

@@ -25,11 +25,9 @@ from webhook.cli.console import (
     leave_out_malformed,
     print_findings,
     read_sources,
-    show_lines,
     show_refusals,
-    show_structured,
+    show_result,
     tell,
-    wants_colors,
 )
 from webhook.deviceselectors.fleet import ERROR, FALSE, DeviceGroup, Fleet, Query, absent_nodes, rows
 from webhook.documents import STDIN, Document, Piece, Unreadable
@@ -141,13 +139,9 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet) -> int
         complaint = f"not matched: {listed(left)}: the selectors take more work than draguard allows"
         tell(f"{complaint}; match fewer of them, or fewer devices, at a time")
     judged_by = f"1.{fleet.release}"
-    if arguments.output != "text":
-        every = [{"kubernetes": judged_by, **as_json(each, found)} for each, found in results]
-        show_structured(every, arguments.output)
-    else:
-        show_lines(results_as_text(results, fleet), color=wants_colors(arguments))
-        if not arguments.quiet:
-            show_lines([f"matched as Kubernetes {judged_by}"])
+    every = [{"kubernetes": judged_by, **as_json(each, found)} for each, found in results]
+    told = [] if arguments.quiet else [f"matched as Kubernetes {judged_by}"]
+    show_result([*results_as_text(results, fleet), *told], every, arguments)
     # Only a query that draguard itself failed on has a row without devices.
     if any(not row.devices for _, found in results for row in found):
         return OWN_FAILURE

@@ -14,11 +14,9 @@ from webhook.cli.console import (
     leave_out_malformed,
     read_sources,
     show_escaped,
-    show_lines,
     show_refusals,
-    show_structured,
+    show_result,
     tell,
-    wants_colors,
 )
 from webhook.findings import OWN_FAILURE
 from webhook.hints.names import listed
@@ -85,17 +83,14 @@ def _schedule(ready: Prepared, result: PodReport, limit: Limit, arguments: Names
     told = f"simulated as Kubernetes {cluster.settings}; {NOT_SIMULATED}"
     if page is not None:
         show_escaped(page.lines(answers, result.summary(answers, arguments.namespace), told))
-    elif arguments.output != "text":
+    else:
         missing = f"not simulated: {limit.passed}"
         places = sorted(found.keys() | ready.reported)
-        every = [found.get(index) or Answers.unfinished(pods[index], missing) for index in places]
-        show_structured([{"kubernetes": str(cluster.settings), **each} for each in every], arguments.output)
-    else:
-        show_lines(result.answers(answers), color=wants_colors(arguments))
-        if not arguments.quiet:
-            if answers or not left:
-                show_lines([result.summary(answers, arguments.namespace)])
-            show_lines([told])
+        every = (found.get(index) or Answers.unfinished(pods[index], missing) for index in places)
+        values = [{"kubernetes": str(cluster.settings), **each} for each in every]
+        summary = [result.summary(answers, arguments.namespace)] * bool(answers or not left)
+        last = [] if arguments.quiet else [*summary, told]
+        show_result([*result.answers(answers), *last], values, arguments)
     if left:
         names = listed([full_name_of(pod) for pod in left])
         asked = len(ready.reported)
@@ -110,13 +105,9 @@ def _schedule(ready: Prepared, result: PodReport, limit: Limit, arguments: Names
 def _fit(ready: Prepared, result: PodReport, limit: Limit, arguments: Namespace) -> int:
     pod, found, last = fitted(ready, limit, quiet=arguments.quiet)
     release = str(ready.scheduler.cluster.settings)
-    if arguments.output != "text":
-        counts = {"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}
-        show_structured({"kubernetes": release, **counts}, arguments.output)
-    else:
-        show_lines(result.fit(pod, found, last), color=wants_colors(arguments))
-        if not arguments.quiet:
-            show_lines([f"simulated as Kubernetes {release}; {NOT_SIMULATED}"])
+    counts = {"kubernetes": release, "pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}
+    told = [] if arguments.quiet else [f"simulated as Kubernetes {release}; {NOT_SIMULATED}"]
+    show_result([*result.fit(pod, found, last), *told], counts, arguments)
     if found.is_cut:
         tell(f"more pods may fit: {limit.passed}; give a longer --timeout")
     return 1 if found.is_cut or not found.pods else 0

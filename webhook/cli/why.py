@@ -13,7 +13,7 @@ from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import read_cluster
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli import simulate
-from webhook.cli.console import show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
+from webhook.cli.console import show_escaped, show_refusals, show_result, tell
 from webhook.devices import Table
 from webhook.documents.search import SUFFIXES
 from webhook.formats import dns_label, dns_subdomain
@@ -114,10 +114,8 @@ def _why(asked: Asked, arguments: Namespace) -> int:
         told, level = [f"explained as Kubernetes {answer['kubernetes']}"], "fine" if answer["isWell"] else "error"
         evidence = {"Evidence": map(_evidence, answer["evidence"])}
         show_escaped(pictured(picture, answer["asked"], level, told, evidence))
-    elif arguments.output == "text":
-        show_lines(_text(answer), color=wants_colors(arguments))
     else:
-        show_structured(answer, arguments.output)
+        show_result(_text(answer), answer, arguments)
     return 0 if answer["isWell"] else 1
 
 
