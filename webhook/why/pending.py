@@ -745,10 +745,7 @@ class _Pending:
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
-        settings = self.scene.settings
-        inferred = sorted(
-            _NEEDED_GATES & {gate for gate, is_on in settings.stated if is_on} - enabled(settings.release)
-        )
+        inferred = sorted(_NEEDED_GATES & self.scene.settings.gates - enabled(self.scene.settings.release))
         if _NO_DEVICES not in words:
             unseen += cures(_words(words), of_scheduler=True)
         elif inferred:
