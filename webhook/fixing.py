@@ -539,6 +539,5 @@ def _why(plan: Plan, spoilt: Iterable[Finding]) -> str:
 
 def _kind(finding: Finding) -> tuple[str, str, str]:
     """Return the parts of a finding that survive a fix: a fixed object may have other paths and another name."""
-    steps = (step for step in reversed(finding.problem.path) if isinstance(step, str))
     origin = finding.origin.name if finding.origin else ""
-    return finding.file, f"{finding.problem.rule}/{origin}", next(steps, "")
+    return finding.file, f"{finding.problem.rule}/{origin}", next(reversed(finding.problem.path.names), "")

@@ -162,7 +162,7 @@ class JsonFormatter(logging.Formatter):
         }
         trace = self.formatException(record.exc_info) if record.exc_info else ""
         for bound in _BOUNDS:
-            shown = _cut(fields, bound)
+            shown = shortened(fields, bound)
             if trace:
                 shown["exception"] = trace[-3 * bound :]  # its end names the error
             line = json.dumps(shown, separators=(",", ":"))
@@ -186,9 +186,9 @@ class TextFormatter(logging.Formatter):
         """Write a line, and further ones, indented, for an exception."""
         decided = getattr(record, "decided", None)
         head = decided["decision"] if decided else record.levelname
-        text = str(_cut(decided, _BOUNDS[0])) if decided else f"{record.name}: {record.getMessage()}"
+        text = str(shortened(decided, _BOUNDS[0])) if decided else f"{record.name}: {record.getMessage()}"
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
-        lines = [f"{clock} {self._colour(head)} {_cut(printable(text), LONGEST // 5)}"]
+        lines = [f"{clock} {self._colour(head)} {shortened(printable(text), LONGEST // 5)}"]
         if record.exc_info:
             lines += [f"  {printable(line)}" for line in self.formatException(record.exc_info).splitlines()]
         return "\n".join(lines)
@@ -199,13 +199,13 @@ class TextFormatter(logging.Formatter):
         return f"\x1b[{colour}m{padded}\x1b[0m" if colour else padded
 
 
-def _cut(value: Any, bound: int) -> Any:
+def shortened(value: Any, bound: int) -> Any:
     """Shorten the texts in a value."""
     if isinstance(value, str):
         return value if len(value) <= bound else f"{value[: bound - 1]}\u2026"
     if isinstance(value, dict):
-        return type(value)((name, _cut(each, bound)) for name, each in value.items())
-    return [_cut(each, bound) for each in value] if isinstance(value, list) else value
+        return type(value)((name, shortened(each, bound)) for name, each in value.items())
+    return [shortened(each, bound) for each in value] if isinstance(value, list) else value
 
 
 SHARE = 0.01

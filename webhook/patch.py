@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NoReturn
 
 from webhook.budget import work
@@ -229,39 +228,40 @@ def equal(one: Any, other: Any) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-def difference(before: Any, after: Any, path: Iterable[str | int] = ()) -> list[JSONObject]:
-    """Return the JSON Patch (RFC 6902) from one value to another, both at a path.
+_Steps = tuple[str | int, ...]
+ABSENT: Final = object()
+"""Stands for a value that one of two values lacks."""
 
-    List items are compared by their index, so inserting an item rewrites all items behind it.
+
+def differences(before: Any, after: Any, path: _Steps = ()) -> Iterator[tuple[_Steps, Any, Any]]:
+    """Yield the parts in which two values at a path differ: each path, and what is there before and after.
+
+    List items are compared by their index, so inserting an item changes all items behind it.
     """
-    return list(_changes(before, after, reduce(_step, map(str, path), "")))
-
-
-def _changes(before: Any, after: Any, path: str) -> Iterator[JSONObject]:
     if before is after:  # values that no policy changes are shared
         return
     if isinstance(before, dict) and isinstance(after, dict):
-        for key in (each for each in before if each not in after):
-            yield {"op": "remove", "path": _step(path, key)}
+        yield from (((*path, key), each, ABSENT) for key, each in before.items() if key not in after)
         for key, value in after.items():
-            if key in before:
-                yield from _changes(before[key], value, _step(path, key))
-            else:
-                yield {"op": "add", "path": _step(path, key), "value": value}
+            yield from differences(before.get(key, ABSENT), value, (*path, key))
     elif isinstance(before, list) and isinstance(after, list):
-        yield from _items(before, after, path)
+        for index, (old, new) in enumerate(zip(before, after, strict=False)):
+            yield from differences(old, new, (*path, index))
+        for index in range(len(before) - 1, len(after) - 1, -1):
+            yield (*path, index), before[index], ABSENT
+        for index in range(len(before), len(after)):
+            yield (*path, index), ABSENT, after[index]
     elif type(before) is not type(after) or before != after:  # to Python, true is 1, and 1 is 1.0
-        yield {"op": "replace", "path": path, "value": after}
+        yield path, before, after
 
 
-def _items(before: list[Any], after: list[Any], path: str) -> Iterator[JSONObject]:
-    for index, (old, new) in enumerate(zip(before, after, strict=False)):
-        yield from _changes(old, new, f"{path}/{index}")
-    for index in range(len(before) - 1, len(after) - 1, -1):
-        yield {"op": "remove", "path": f"{path}/{index}"}
-    for index in range(len(before), len(after)):
-        yield {"op": "add", "path": f"{path}/{index}", "value": after[index]}
+def difference(before: Any, after: Any, path: _Steps = ()) -> list[JSONObject]:
+    """Return the JSON Patch (RFC 6902) from one value to another, both at a path."""
+    return [_operation(*each) for each in differences(before, after, tuple(path))]
 
 
-def _step(path: str, key: str) -> str:
-    return f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
+def _operation(path: _Steps, before: Any, after: Any) -> JSONObject:
+    pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+    if after is ABSENT:
+        return {"op": "remove", "path": pointer}
+    return {"op": "add" if before is ABSENT else "replace", "path": pointer, "value": after}

@@ -101,6 +101,11 @@ class Path(tuple["str | int", ...]):
         """Append a step: a field, a list index or a map's :class:`Key`."""
         return Path((*self, step))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The steps without indices: the items of a list may move."""
+        return tuple(step for step in self if isinstance(step, str))
+
     def __str__(self) -> str:
         """Spell the path as the API server does, but leave out the middle of a very long one."""
         return clipped("".join(map(_spelled, self)).removeprefix("."))

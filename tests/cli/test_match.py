@@ -164,7 +164,10 @@ class TestMatch:
         ),
         ('attributes["gpu.example.com"].colour', 'attribute "gpu.example.com/colour": it has: driverVersion, model)'),
         ('attributes["gpu.exmaple.com"].model', 'the domain "gpu.exmaple.com" in its attributes: did you mean'),
-        ('attributes["foo.io"].model', 'the domain "foo.io" in its attributes: "model" is in domain gpu.example.com)'),
+        (
+            'attributes["foo.io"].model',
+            'the domain "foo.io" in its attributes: did you mean device.attributes["gpu.example.com"].model?)',
+        ),
         ('attributes["foo.io"].x', 'the domain "foo.io" in its attributes: domains: gpu.example.com)'),
         ('attributes["gpu.example.com"].memory', 'memory is a capacity: device.capacity["gpu.example.com"].memory'),
     )
@@ -199,6 +202,7 @@ class TestMatch:
         (("-", "--cluster", "-"), "standard input (-) cannot be both"),
         ((DEPLOYMENT,), "no ResourceSlices found: give the objects of the cluster with --cluster"),
         ((DEPLOYMENT, "--cluster", DEPLOYMENT), "no ResourceSlices found: --cluster has none: collect them, too"),
+        (("-e", "1"), "-e:1:1: error cel-selector: must evaluate to bool or the unknown type, not int\n"),
         (("-e", "device.driver =="), "-e:1:17: error cel-selector: Syntax error: mismatched input '<EOF>'"),
         (("-e", "device.drver"), '1 | device.drver\n  |       ^^^^^^\nhelp: did you mean "driver"?'),
         (("-e", "true &&\n  driver == 'a'"), "-e:2:3: error cel-selector: undeclared reference to 'driver'"),

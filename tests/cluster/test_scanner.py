@@ -22,6 +22,7 @@ from webhook.cluster.api import Api
 from webhook.cluster.errors import ClusterError, Conflict
 from webhook.cluster.reports import ReportWriter
 from webhook.cluster.scanner import Numbers, Scanner
+from webhook.cluster.tasks import Task
 from webhook.findings import Finding, Identity
 from webhook.problem import WARNING, Problem
 from webhook.problem import Path as FieldPath
@@ -279,6 +280,9 @@ class Election:
     """An election whose outcome tests choose."""
 
     leading = False
+
+    def __init__(self) -> None:
+        self.task = Task(self.campaign, 2)
 
     def campaign(self) -> None:
         if self.leading is None:

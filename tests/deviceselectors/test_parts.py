@@ -14,7 +14,7 @@ from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.ast import reads as paths
 from webhook.deviceselectors import witnesses
 from webhook.deviceselectors.fleet import EVERYWHERE, shortened
-from webhook.deviceselectors.parts import Parts, _kept, depends_on_device, drivers, guarded, parts_of, reads
+from webhook.deviceselectors.parts import Parts, _kept, depends_on_device, guarded, parts_of, reads
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.release import Release
 
@@ -58,8 +58,8 @@ def test_what_nested_macros_share_is_read_once_and_drivers_are_those_that_are_in
     chain = compile_selector(f"optional.of(device.driver){'.optMap(x, x)' * 40}.hasValue()", Release(36), stored=True)
     assert isinstance(chain, Program)
     assert list(paths(chain.checked.root, "device")) == [("driver",)]
-    assert drivers(Parts('device.driver == "a" && "b" == device.driver', Release(36)).all) == {"a", "b"}
-    assert drivers(Parts('device.driver == "a" || device.driver == "b"', Release(36)).all) == set()
+    assert Parts('device.driver == "a" && "b" == device.driver', Release(36)).drivers == {"a", "b"}
+    assert Parts('device.driver == "a" || device.driver == "b"', Release(36)).drivers == set()
 
 
 @each_row(("expression", "depends"), ("1 < 2", False), ("[1].all(x, x > 0)", False), ('device.driver == "a"', True))

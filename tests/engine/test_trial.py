@@ -45,6 +45,41 @@ _AT_UPDATE = (
 )
 
 
+_OF_GPU = {"objectSelector": {"matchLabels": {"gpu": "true"}}}
+_OF_TEAM = {"namespaceSelector": {"matchLabels": {"team": "a"}}}
+
+
+@each_row(
+    ("match", "condition", "who"),
+    (_OF_GPU, "true", "a Pod with label gpu"),
+    ({"objectSelector": {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}}, "true", "a Pod with label gpu"),
+    ({"objectSelector": {"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}}, "true", "a plain Pod"),
+    (_OF_TEAM, "true", "a plain Pod"),
+    ({}, "object.metadata.?labels[?'a.b/c'].orValue('') == 'd'", "a Pod with label a.b/c"),
+    ({}, "object.metadata.?labels[?'a'].orValue('') in ['b', 'c']", "a Pod with label a"),
+    (
+        _OF_GPU,
+        "has(object.metadata.annotations) && 'a' in object.metadata.annotations",
+        "a Pod with label gpu and with annotation a",
+    ),
+)
+def test_objects_have_the_labels_for_which_a_policy_asks(match: dict[str, Any], condition: str, who: str) -> None:
+    conditions = [{"name": "a", "expression": condition}]
+    ((_, message, _),) = tried(
+        *adding("/spec/resourceClaims/-", "{'name': 'a'}", match=match, matchConditions=conditions)
+    )
+    assert message.startswith(f"fails when {who} is created")
+
+
+@each_row(
+    ("match", "read"),
+    (_OF_GPU, "object.metadata.labels['gpu']"),
+    (_OF_TEAM, "namespaceObject.metadata.labels['team']"),
+)
+def test_what_a_selector_ensures_is_there(match: dict[str, Any], read: str) -> None:
+    assert tried(*changing(f"Object{{metadata: Object.metadata{{annotations: {{'a': {read}}}}}}}", match=match)) == []
+
+
 @each_row(
     ("operations", "path", "value", "refusal"),
     (["CREATE"], "/spec/restartPolicy", "'Never'", ""),

@@ -165,17 +165,8 @@ def judge_stored(obj: dict[str, Any], kubernetes: str | None, *, decodes_only: b
         kubernetes: The release that stored it; None for the newest that knows the object's fields.
         decodes_only: Whether to decode the rest only, too.
     """
-    return _admitted(*_plan_stored(obj["apiVersion"], obj["kind"], kubernetes, decodes_only=decodes_only), obj)
-
-
-@lru_cache(maxsize=512)
-def _plan_stored(
-    api_version: str, kind: str, kubernetes: str | None, *, decodes_only: bool
-) -> tuple[CompiledStruct, Iterable[Release]]:
-    """Return the plan that judges stored objects of a kind, and older releases that may know other fields."""
-    struct, older = _plan_admitted(api_version, kind, CREATE, kubernetes, None)
-    struct = compile_struct(struct.type, struct.target.but(stored=True))
-    return struct.decoding if decodes_only else struct, older
+    struct, older = _plan_admitted(obj["apiVersion"], obj["kind"], CREATE, kubernetes, None, stored=True)
+    return _admitted(struct.decoding if decodes_only else struct, older, obj)
 
 
 def _admitted(
@@ -190,9 +181,13 @@ def _admitted(
 
 @lru_cache(maxsize=512)
 def _plan_admitted(
-    api_version: str, kind: str, operation: str, kubernetes: str | None, feature_gates: Gates | None
+    api_version: str, kind: str, operation: str, kubernetes: str | None, feature_gates: Gates | None, **more: bool
 ) -> tuple[CompiledStruct, Iterable[Release]]:
-    """Return the plan that judges admitted objects of a kind, and older releases that may know other fields."""
+    """Return the plan that judges admitted objects of a kind, and older releases that may know other fields.
+
+    Args:
+        more: More of the target, such as that the objects are stored.
+    """
     served_kind = VERSIONS[api_version].kinds[kind]
     stated = release_of(kubernetes) if kubernetes else None
     # A server that sends an object serves it, whatever its stated release.
@@ -201,7 +196,7 @@ def _plan_admitted(
     gates_on = gates.every(release) if named is None else gates.enabled(release, gates.settable(named, release))
     declared = _is_declared(served_kind.type, release, named)
     known = target(api_version, release, operation, gates_on, admin_namespace=True, enough=ENOUGH, declarative=declared)
-    struct = compile_struct(served_kind.type, known)
+    struct = compile_struct(served_kind.type, known.but(**more))
     return struct, () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
 
 

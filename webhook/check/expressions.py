@@ -90,13 +90,13 @@ def _is_cut(document: Document, key: Finding, value: str, problem: Problem) -> b
 
 
 def _brief(problem: Problem) -> str:
-    """Return a compiler's errors, without the expression that they repeat; empty without errors.
+    """Return the errors of an expression, without the expression itself, which is shown below; empty for others.
 
     What follows an error of syntax is mostly its consequence, and only counted.
     """
     issues = _in_text(problem)
     if not issues:
-        return ""
+        return problem.detail if problem.reason == "FieldValueInvalid" else ""
     errors = list(dict.fromkeys(each.summary for each in issues))
     of = " in {1} of {0}".format(*issues[0].kind) if issues[0].kind else ""
     shown = errors[:1] if issues[0].code in SYNTAX else errors[:_MOST_ERRORS]

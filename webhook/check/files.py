@@ -21,7 +21,7 @@ from webhook.check.references import References, Unlooked, requested
 from webhook.check.suppressing import check_policies, exclusions, suppress, suppressions
 from webhook.check.target import feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.documents import STDIN, Document, Piece, Selection, parse
-from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
+from webhook.documents.search import SUFFIXES, is_kustomization
 from webhook.documents.source import MARKDOWN, Source
 from webhook.documents.stream import identity_of
 from webhook.findings import Finding, by_place, found, guarded, identity, too_many, unfilled, unread
@@ -476,7 +476,7 @@ class _Validation:
         """Count a skipped document, or return the errors of one that is meant as an object."""
         about = identity(document.data)
         kind = about.api_version, about.kind
-        if about.kind in {"", _KUSTOMIZATION[1]} and document.source.rpartition("/")[2] in KUSTOMIZATIONS:
+        if about.kind in {"", _KUSTOMIZATION[1]} and is_kustomization(document.source):
             kind = _KUSTOMIZATION
             directory = os.path.realpath(os.path.dirname(document.source))
             self._kustomizations += directory not in self._report.selection.unrenderable

@@ -7,7 +7,7 @@ from functools import cache
 
 from webhook.check.expressions import located
 from webhook.documents import Document, parse
-from webhook.documents.search import KUSTOMIZATIONS
+from webhook.documents.search import is_kustomization
 from webhook.documents.source import MAX_BYTES
 from webhook.findings import Finding, by_place
 from webhook.problem import Steps
@@ -37,7 +37,7 @@ class Places:
         report.findings = by_place(once.values(), ())
         report.suppressed = by_place(map(self._placed, report.suppressed), ())
         for at, judged in enumerate(report.judged):
-            if judged.file in self._texts and _is_built(judged.file):
+            if judged.file in self._texts and is_kustomization(judged.file):
                 built = self._built(judged.file).get((judged.document - 1, ()))
                 if resource := built and self._origins(judged.file).of(built):
                     report.judged[at] = Judged(resource.source, resource.index + 1, judged.identity)
@@ -45,7 +45,7 @@ class Places:
     def _placed(self, finding: Finding) -> Finding:
         if finding.file not in self._texts or not finding.rendered:
             return finding
-        return self._in_resource(finding) if _is_built(finding.file) else self._in_template(finding)
+        return self._in_resource(finding) if is_kustomization(finding.file) else self._in_template(finding)
 
     def _in_resource(self, finding: Finding) -> Finding:
         """Return a finding located in the file of a resource, or of a patch with its value; unchanged if unknown."""
@@ -96,7 +96,3 @@ class Places:
         """Read the objects of a built kustomization, by their places."""
         documents = parse(self._texts[file][0], file, rendered=True)
         return {(each.index, each.within): each for each in documents if isinstance(each, Document)}
-
-
-def _is_built(file: str) -> bool:
-    return file.rpartition("/")[2] in KUSTOMIZATIONS

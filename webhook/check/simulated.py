@@ -9,7 +9,6 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cache, partial
 from itertools import chain, islice
 from typing import Final
 
@@ -44,6 +43,8 @@ from webhook.records import NamedTuple
 from webhook.references.answers import Annotated
 from webhook.report.model import Report
 from webhook.report.simulated import Page
+from webhook.scan.drivers import not_running
+from webhook.scan.stored import Stored
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import Answers
 from webhook.simulation.scheduler import Fit, Placement, fit, shared
@@ -389,7 +390,7 @@ def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool)
     """Schedule pods while there is time; return results by the pods' places, and whether draguard itself failed."""
     scheduler, pods, reported = ready.scheduler, ready.pods, frozenset(ready.reported)
     tell = Annotated(scheduler)
-    absent = cache(partial(_absent, scheduler.cluster))
+    cluster = Stored(inventory=scheduler.cluster.inventory, settings=scheduler.cluster.settings)
     places = {id(pod): index for index, pod in enumerate(pods)}
     found: dict[int, JSONObject] = {}
     has_failed = False
@@ -410,7 +411,7 @@ def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool)
                             continue
                         found[place] = answer = tell.of(placement)
                         if placement.verdicts is not None and answer["node"]:
-                            answer["why"]["notes"] += _of_drivers(absent(), answer)
+                            answer["why"]["notes"] += _of_drivers(cluster, answer)
                         if page is not None:
                             page.add(answer, placement, tell)
                 except GRAVE:
@@ -421,21 +422,12 @@ def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool)
     return found, has_failed
 
 
-def _absent(cluster: Cluster) -> Mapping[tuple[str, str], str]:
-    """Return the drivers and nodes on which they do not run, and what is wrong there; nothing without DaemonSets."""
-    if not cluster.inventory.knows("DaemonSet"):
-        return {}
-    from webhook.scan.drivers import not_running  # few manifests come with DaemonSets
-    from webhook.scan.stored import Stored
-
-    return not_running(Stored(inventory=cluster.inventory, settings=cluster.settings))
-
-
-def _of_drivers(absent: Mapping[tuple[str, str], str], answer: JSONObject) -> Iterator[str]:
-    """Report drivers of a pod's devices that do not run on its node."""
+def _of_drivers(cluster: Stored, answer: JSONObject) -> Iterator[str]:
+    """Report drivers of a pod's devices that do not run on its node, as far as DaemonSets tell."""
     results = (each for claim in answer["claims"].values() for each in items(claim, "devices", "results"))
-    for driver in dict.fromkeys(text(each, "driver") for each in results):
-        if why := absent.get((driver, answer["node"])):
+    drivers = dict.fromkeys(text(each, "driver") for each in results)
+    for driver in drivers if cluster.inventory.knows("DaemonSet") else ():
+        if why := not_running(cluster).get((driver, answer["node"])):
             yield f"driver {driver} does not run on {answer['node']}, so the pod does not start: {why}"
 
 

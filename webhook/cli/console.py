@@ -11,7 +11,6 @@ from typing import Any, Final, TextIO
 
 from webhook.check.files import check_charts, render_options
 from webhook.documents import STDIN, Piece, Selection
-from webhook.documents.files import only_manifests
 from webhook.escapes import printable
 from webhook.findings import Finding, code_of
 from webhook.problem import WARNING
@@ -74,8 +73,8 @@ def read_sources(
     if not paths:
         return []
     options = render_options(arguments, kubernetes, namespace)._replace(texts=texts, note=tell)
-    selection = Selection(allow_empty=arguments.allow_empty)
-    documents = only_manifests(read(paths, selection=selection, options=options), paths, selection)
+    selection = Selection(allow_empty=arguments.allow_empty, only_objects=True)
+    documents = list(read(paths, selection=selection, options=options))
     note_left_out(selection, quiet=getattr(arguments, "quiet", False))
     return documents
 

@@ -11,7 +11,6 @@ from webhook.check.suppressing import exclusions
 from webhook.check.target import kubernetes_versions, pod_locations
 from webhook.cli.console import check_changeable, note_left_out, print_findings, put_out, some_paths
 from webhook.documents import Document, Selection, parse, read
-from webhook.documents.files import only_manifests
 from webhook.findings import Finding, code_of, found, readable
 from webhook.migration import Migrated, MigrationTarget, migrate
 from webhook.report.diff import outcome
@@ -25,10 +24,9 @@ def run(arguments: Namespace) -> int:
     _check_together(arguments, paths)
     stated = [release_of(each) for each in kubernetes_versions(arguments) if each]
     wanted = MigrationTarget(arguments.to or "", stated, pod_locations(arguments))
-    selection = Selection(allow_empty=arguments.allow_empty, excluded=exclusions(arguments))
-    every = only_manifests(read(paths, selection=selection), paths, selection)
+    selection = Selection(allow_empty=arguments.allow_empty, only_objects=True, excluded=exclusions(arguments))
     faults = list[Finding]()
-    files = list(migrate(readable(every, faults), wanted))
+    files = list(migrate(readable(list(read(paths, selection=selection)), faults), wanted))
     for each in files:
         faults += _as_written(each) if arguments.write and each.after != each.before else each.lost
     if arguments.diff or not arguments.check:

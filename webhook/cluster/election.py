@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cluster.api import Api, ObjectRef
 from webhook.cluster.errors import ClusterError
+from webhook.cluster.tasks import Task
 
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
@@ -40,6 +41,8 @@ class Election:
         self._api, self._lease, self._identity, self._clock = api, lease, identity, clock
         self._seen: JSONObject | None = None
         self._seen_at = self._until = clock()
+        self.task = Task(self.campaign, RETRY_SECONDS)
+        """Campaigns, again and again."""
 
     @property
     def leading(self) -> bool:

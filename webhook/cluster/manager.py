@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cluster import api
 from webhook.cluster.api import ObjectRef
-from webhook.cluster.election import RETRY_SECONDS, Election
+from webhook.cluster.election import Election
 from webhook.cluster.errors import ClusterError, Conflict, NotFound
 from webhook.cluster.options import (
     BUNDLE,
@@ -68,9 +68,8 @@ class Manager:
         self._version: dict[str, bytes] = {}
         self._serving = self._pair.content() if self._pair else None
         self._missing: list[str] = []
-        self._campaigning = Task(self._election.campaign, RETRY_SECONDS)
         version = [Task(self._ask_version, VERSION_SECONDS)] if options.directory is None else []
-        self._tasks = (self._campaigning, *version, Task(self._look, LOOK_SECONDS))
+        self._tasks = (self._election.task, *version, Task(self._look, LOOK_SECONDS))
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 

@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from webhook.admission import Answer
 from webhook.cluster.api import TIMEOUT
-from webhook.cluster.election import RETRY_SECONDS, Election
+from webhook.cluster.election import Election
 from webhook.cluster.reports import ReportWriter
 from webhook.cluster.tasks import Task
 from webhook.devices import REASONS, Table
@@ -85,7 +85,6 @@ class Scanner(Exported):
         super().__init__()
         self._look, self._writer, self._election = look, writer, election
         self._scanning = Task(self._scan, every, _RETRY_SECONDS, every)
-        self._campaigning = Task(election.campaign, RETRY_SECONDS) if election else None
         self._ended = Event()
         self._began = self._took = self._finished = 0.0
         self._successful: bool | None = None
@@ -94,7 +93,7 @@ class Scanner(Exported):
     def run(self) -> NoReturn:
         """Scan until an exception ends it, such as that of a signal; then let another replica lead."""
         thread = Thread(target=self._campaign, name="lease", daemon=True)
-        if self._campaigning:
+        if self._election:
             thread.start()
         try:
             while True:
@@ -114,10 +113,9 @@ class Scanner(Exported):
                 self._election.release()
 
     def _campaign(self) -> None:
-        task = self._campaigning
-        while task and not self._ended.is_set():
-            task.run(time.monotonic)
-            self._ended.wait(max(0.0, task.due - time.monotonic()))
+        while self._election and not self._ended.is_set():
+            self._election.task.run(time.monotonic)
+            self._ended.wait(max(0.0, self._election.task.due - time.monotonic()))
 
     def _scan(self) -> None:
         findings, self._numbers = self._look()
@@ -133,8 +131,8 @@ class Scanner(Exported):
 
     def unready(self) -> Iterator[str]:
         """Yield why the last scan has no result; nothing for a replica that waits for the lead."""
-        if self._campaigning and self._election and not self._election.leading:
-            yield from filter(None, [self._campaigning.error])
+        if self._election and not self._election.leading:
+            yield from filter(None, [self._election.task.error])
         elif not self._successful:
             yield self._scanning.error or "the first scan has not ended yet"
 

@@ -256,6 +256,7 @@ RUNTIME_CONFIG: Final = Option(
     "them: resource.k8s.io/v1beta1=true, api/beta=true",
     many=True,
 )
+_RELEASE_OF_CLUSTER: Final = (_release(f"the cluster's release, such as 1.36 {_KUBELETS}"), GATES)
 NAMESPACE_LABELS: Final = Option("--namespace-labels NAMESPACE=KEY=VALUE,…", "all labels of a namespace", many=True)
 POLICY_FILES: Final = Option(
     "--policies PATH",
@@ -412,6 +413,22 @@ ANSWERS: Final[tuple[Option | OptionGroup, ...]] = (
     OptionGroup("policies", *POLICIES),
     _files("references of new objects (warnings, unless --enforce RULE=deny refuses them)"),
 )
+
+
+def _monitoring(when: str, host: str) -> tuple[Option, Option]:
+    """Return the options for the port of metrics and probes.
+
+    Args:
+        when: What they need, before a comma; empty if nothing.
+        host: The default of the host.
+    """
+    about = f"{when}serve /metrics, /healthz and /readyz on this port, without TLS; 0 takes a free one (default: none)"
+    return (
+        Option("--monitoring-port PORT", about, type=int),
+        Option("--monitoring-host HOST", f"the name or address for --monitoring-port (default: {host})"),
+    )
+
+
 LOG: Final = (
     _choice(
         "--log-format",
@@ -558,8 +575,7 @@ COMMANDS: Final = {
     "scan": Command(
         "find what is wrong in what a cluster stores: claims, slices, classes, drivers, quotas, pods",
         *_cluster("the scan"),
-        _release(f"the cluster's release, such as 1.36 {_KUBELETS}"),
-        GATES,
+        *_RELEASE_OF_CLUSTER,
         DRIVER_PROFILES,
         STRICT,
         EXIT_ZERO,
@@ -578,13 +594,7 @@ COMMANDS: Final = {
                 "scan repeatedly at this interval, such as 5m, until SIGTERM; at least 10s",
                 type="seconds",
             ),
-            Option(
-                "--monitoring-port PORT",
-                "with --every, serve /metrics, /healthz and /readyz on this port, without TLS; 0 takes a free one "
-                "(default: none)",
-                type=int,
-            ),
-            Option("--monitoring-host HOST", "the name or address for --monitoring-port (default: 0.0.0.0)"),
+            *_monitoring("with --every, ", "0.0.0.0"),  # noqa: S104 - in its pod
             Option("--lease NAMESPACE/NAME", "with --every, the existing Lease that elects the replica that scans"),
             *LOG,
         ),
@@ -602,8 +612,7 @@ COMMANDS: Final = {
             "read the objects again every few seconds, and draw the table again, until Ctrl-C",
             is_shared=False,
         ),
-        _release(f"the cluster's release, such as 1.36 {_KUBELETS}"),
-        GATES,
+        *_RELEASE_OF_CLUSTER,
         _choice(
             "-o --output",
             "the format of the list (default: %(default)s)",
@@ -624,8 +633,7 @@ COMMANDS: Final = {
             is_shared=False,
         ),
         Option("--timeout SECONDS", "the time of an answer (default: 30)", type="seconds", default=30.0),
-        _release(f"the cluster's release, such as 1.36 {_KUBELETS}"),
-        GATES,
+        *_RELEASE_OF_CLUSTER,
         RUNTIME_CONFIG,
         Option("-q --quiet", "show the address only: no progress"),
         FROM_VARIABLES,
@@ -849,13 +857,7 @@ COMMANDS: Final = {
         ),
         OptionGroup(
             "logs and metrics",
-            Option(
-                "--monitoring-port PORT",
-                "serve /metrics, /healthz and /readyz on this port, too, without TLS; 0 takes a free one (default: "
-                "none)",
-                type=int,
-            ),
-            Option("--monitoring-host HOST", "the name or address for --monitoring-port (default: as --host)"),
+            *_monitoring("", "as --host"),
             Option(
                 "--log-allowed SHARE",
                 "log this share of the reviews that are simply allowed, from 0 to 1 or as 1/100; refusals, warnings "

@@ -103,8 +103,6 @@ def grouped(rows: Iterable[Row], by: str) -> dict[str, Sums]:
     return {name: summed(groups[name]) for name in sorted(groups)}
 
 
-HEADER: Final = ("node", "driver", "pool", "device", "what", "classes", "state", "held by", "left", "taints", "health")
-"""The columns of a list of devices."""
 _LISTED: Final = 3
 
 
@@ -113,26 +111,10 @@ def columns(rows: Sequence[Row], *, is_wide: bool) -> tuple[list[str], list[list
     names = dict.fromkeys(name for row in rows if is_wide for name in row.attributes)
     # The attributes of which some devices have other values than others.
     apart = [name for name in names if len({str(row.attributes.get(name)) for row in rows}) > 1]
-    titles = [*HEADER, *apart]
-    lines = [
-        [
-            "<several>" if row.node == EVERYWHERE else row.node,
-            row.driver,
-            row.pool if row.pool != row.node else "",
-            row.device,
-            what(row),
-            listed(row.classes),
-            f"{row.state}: {row.why}" if row.why else row.state,
-            holders(row),
-            left_of(row),
-            listed(row.taints),
-            row.health,
-            *(written(row.attributes.get(name, "")) for name in apart),
-        ]
-        for row in rows
-    ]
-    used = [place for place in range(len(titles)) if place == 0 or any(line[place] for line in lines)]
-    return [titles[place] for place in used], [[line[place] for place in used] for line in lines]
+    every = [(title, [cell(row) for row in rows]) for title, cell in _COLUMNS.items()]
+    every += [(name, [written(row.attributes.get(name, "")) for row in rows]) for name in apart]
+    used = [every[0], *(each for each in every[1:] if any(each[1]))]
+    return [title for title, _ in used], [list(line) for line in zip(*(cells for _, cells in used), strict=True)]
 
 
 def what(row: Row) -> str:
@@ -163,6 +145,23 @@ def listed(names: Sequence[str]) -> str:
     """Write the first names, and how many more there are."""
     more = f" +{len(names) - _LISTED}" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
+
+
+_COLUMNS: Final[Mapping[str, Callable[[Row], str]]] = {
+    "node": lambda row: "<several>" if row.node == EVERYWHERE else row.node,
+    "driver": lambda row: row.driver,
+    "pool": lambda row: row.pool if row.pool != row.node else "",
+    "device": lambda row: row.device,
+    "what": what,
+    "classes": lambda row: listed(row.classes),
+    "state": lambda row: f"{row.state}: {row.why}" if row.why else row.state,
+    "held by": holders,
+    "left": left_of,
+    "taints": lambda row: listed(row.taints),
+    "health": lambda row: row.health,
+}
+"""The columns of a list of devices, with what they say of one."""
+HEADER: Final = tuple(_COLUMNS)
 
 
 def summary(rows: Iterable[Row]) -> str:

@@ -156,6 +156,18 @@ class Parts:
         """The expression and its subexpressions, in the order in which they are written."""
         return list(within(self.root))
 
+    @cached_property
+    def reads(self) -> Sequence[Read]:
+        """The attributes and capacity of the device that it reads."""
+        return reads(self.root)
+
+    @cached_property
+    def drivers(self) -> Collection[str]:
+        """The drivers that it requires: ``device.driver == "a"``; several contradict each other."""
+        found = (each for each in map(comparison, self.all) if each and each.operator == "==")
+        texts = ((field_of(each.subject), each.wanted) for each in found)
+        return {each.value for field, each in texts if field == "driver" and isinstance(each, Literal)}
+
     def evaluate(self, part: Expression, bindings: Mapping[str, Any]) -> Any:
         """Return the value of a part of the expression for a device.
 
@@ -402,29 +414,23 @@ def shown(value: Any) -> str:
 
 
 def _pieces(value: Any) -> Iterator[str]:
-    if isinstance(value, list):
-        yield "["
+    if isinstance(value, list | dict):
+        yield "{" if isinstance(value, dict) else "["
         for index, each in enumerate(value):
-            if index:
-                yield ", "
+            yield ", " if index else ""
             yield from _pieces(each)
-        yield "]"
-    elif isinstance(value, dict):
-        yield "{"
-        for index, (key, each) in enumerate(value.items()):
-            yield f"{', ' if index else ''}{shown(key)}: "
-            yield from _pieces(each)
-        yield "}"
+            if isinstance(value, dict):
+                yield ": "
+                yield from _pieces(value[each])
+        yield "}" if isinstance(value, dict) else "]"
     elif isinstance(value, Optional) and value.present:
         yield "optional("
         yield from _pieces(value.value)
         yield ")"
     elif isinstance(value, str | bool) or value is None:
         yield json.dumps(value, ensure_ascii=False)
-    elif isinstance(value, quantity.Quantity):
-        yield str(value.number)
     else:
-        yield str(value)
+        yield str(value.number if isinstance(value, quantity.Quantity) else value)
 
 
 _OPTIONAL: Final = frozenset({"_?._", "_[?_]"})
@@ -533,15 +539,8 @@ def drivers_of(selectors: Iterable[JSONObject], release: Release, gates: frozens
     for each in selectors:
         expression = text(each, "cel", "expression")
         if ".driver" in expression and (parts := parts_of(expression, release, gates)) is not None:
-            found |= parts.once("drivers", lambda parts: drivers(parts.all))
+            found.update(parts.drivers)
     return found
-
-
-def drivers(parts: list[Expression] | tuple[Expression, ...]) -> set[str]:
-    """Return the drivers that conditions, which must all hold, require: ``device.driver == "a"``."""
-    found = (each for each in map(comparison, parts) if each and each.operator == "==")
-    texts = ((field_of(each.subject), each.wanted) for each in found)
-    return {each.value for field, each in texts if field == "driver" and isinstance(each, Literal)}
 
 
 def depends_on_device(node: Expression) -> bool:

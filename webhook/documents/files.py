@@ -14,11 +14,11 @@ from webhook.documents.document import Document, Piece
 from webhook.documents.search import (
     EMPTY,
     EMPTY_ALLOWED,
-    KUSTOMIZATIONS,
     NO_OBJECT,
     FoundFile,
     Selection,
     find_files,
+    is_kustomization,
     mentions_objects,
     unreadable,
 )
@@ -88,6 +88,11 @@ def _checked(
         start: Returns the beginning of its text.
     """
     is_empty, has_manifest, left_out = True, False, selection.left_out.total()
+    if selection.only_objects and not is_named:
+        documents = [*documents]
+        if documents and not any(isinstance(each, Unreadable) or is_object(each.data) for each in documents):
+            selection.leave_out(EMPTY, name)
+            return
     for document in documents:
         is_empty = False
         is_read = isinstance(document, Unreadable) or _is_manifest(document) or selection.also(document.data)
@@ -106,7 +111,7 @@ def _checked(
 def _is_manifest(document: Document) -> bool:
     """Tell whether a document looks like a manifest, or is the kustomization that its file's name says."""
     is_object = isinstance(document.data, dict) and not document.data.keys().isdisjoint(("kind", "apiVersion"))
-    return is_object or document.source.rpartition("/")[2] in KUSTOMIZATIONS
+    return is_object or is_kustomization(document.source)
 
 
 def _without_manifest(source: str, text: str, selection: Selection) -> Unreadable:
@@ -239,20 +244,6 @@ def _open_regular(path: str, flags: int) -> int:
     from webhook.regular import open_regular  # a file that the user has named may be of any kind
 
     return open_regular(path, flags)
-
-
-def only_manifests(documents: Iterable[Piece], paths: Iterable[str], selection: Selection) -> list[Piece]:
-    """Leave out files of directories that hold no object, such as a chart's values, and count them.
-
-    Args:
-        documents: The content of all files.
-    """
-    every = list(documents)
-    kept = {STDIN_NAME if path == STDIN else path for path in paths}
-    kept.update(each.source for each in every if isinstance(each, Unreadable) or is_object(each.data))
-    for other in sorted({each.source for each in every} - kept):
-        selection.leave_out(EMPTY, other)
-    return [each for each in every if each.source in kept]
 
 
 def with_manifests(documents: Iterable[Piece], paths: Iterable[str]) -> Iterator[Piece]:

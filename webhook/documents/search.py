@@ -61,12 +61,18 @@ Entry = tuple[str, bool]
 """The path of an entry of a directory, and whether it is a directory itself."""
 
 
+def is_kustomization(file: str) -> bool:
+    """Tell whether a file has the name of a kustomization."""
+    return file.rpartition("/")[2] in KUSTOMIZATIONS
+
+
 class Selection(Record):
     """Leaves out files that are not manifests, and counts them by reason.
 
     Args:
         allow_empty: Whether standard input, named files and directories may hold no manifest at all.
         some_files: Whether directories and globs must lead to a file even so, and named files hold nothing else.
+        only_objects: Whether files of directories are left out if they hold no object, such as a chart's values.
         stdin_name: The file that standard input stands for, as an editor gives it; empty if there is none.
         excluded: The user's exclusions, each a predicate of a path.
         own: The real paths of files of draguard itself, which are not manifests.
@@ -80,6 +86,7 @@ class Selection(Record):
 
     allow_empty: bool = False
     some_files: bool = False
+    only_objects: bool = False
     stdin_name: str = ""
     excluded: Sequence[Callable[[str], bool]] = ()
     own: Collection[str] = ()

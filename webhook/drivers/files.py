@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.documents import Document, Unreadable, read
@@ -70,71 +70,56 @@ def read_profiles(files: Sequence[str]) -> dict[str, Profile]:
     Raises:
         UnusableProfilesError: A file cannot be read, or profiles are malformed.
     """
-    reader = _Reader()
+    known: dict[str, tuple[Document, Profile]] = {}
+    mistakes: dict[str, None] = {}
+    is_unread = False
     for file in files:
-        reader.read(file)
-    if reader.mistakes:
-        raise UnusableProfilesError([*reader.mistakes], is_unread=reader.is_unread)
-    return reader.found
+        pieces = [*read([file])]
+        unreadable = [each for each in pieces if isinstance(each, Unreadable)]
+        is_unread |= not all(each.line for each in unreadable)
+        for each in unreadable:
+            at = f"{each.source}:{each.line}:{each.column}" if each.line else each.source
+            mistakes[f"{at}: {each.message}"] = None
+        documents = [each for each in pieces if isinstance(each, Document)]
+        definitions = [each for each in documents if _kind(each) == _CRD]
+        if not unreadable and len(definitions) == len(documents):
+            mistakes[f"{file}: no profile found"] = None
+        for document in documents:
+            if _kind(document) != _CRD:
+                mistakes |= dict.fromkeys(_take(document, definitions, known))
+    if mistakes:
+        raise UnusableProfilesError([*mistakes], is_unread=is_unread)
+    return {driver: profile for driver, (_, profile) in known.items()}
 
 
-class _Reader:
-    """Reads profiles, and collects their mistakes."""
+def _take(
+    document: Document, definitions: Sequence[Document], known: dict[str, tuple[Document, Profile]]
+) -> Iterator[str]:
+    """Add a profile to the known ones, by driver; yield its mistakes."""
+    from webhook.drivers.mistakes import ProfileError, read_profile  # most commands have no profile
 
-    def __init__(self) -> None:
-        self.found: dict[str, Profile] = {}
-        self.mistakes: dict[str, None] = {}
-        self.is_unread = False
-        self._documents: dict[str, Document] = {}
-        """The first profile of each driver."""
-
-    def read(self, path: str) -> None:
-        """Read the profiles of a file or directory."""
-        definitions, others, is_empty = list[Document](), list[Document](), True
-        for each in read([path]):
-            if isinstance(each, Unreadable):
-                at = f"{each.source}:{each.line}:{each.column}" if each.line else each.source
-                self.mistakes[f"{at}: {each.message}"] = None
-                self.is_unread |= not each.line
-                is_empty = False
-            elif _kind(each) == _CRD:
-                definitions.append(each)
-            else:
-                others.append(each)
-        if is_empty and not others:
-            self.mistakes[f"{path}: no profile found"] = None
-        for document in others:
-            self._take(document, definitions)
-
-    def _take(self, document: Document, definitions: Sequence[Document]) -> None:
-        from webhook.drivers.mistakes import ProfileError, read_profile  # most commands have no profile
-
-        if _kind(document) and "apiVersion" in document.data:
-            how = "`draguard driver from-cluster` makes profiles from ResourceSlices"
-            what = f"a Kubernetes object is not a profile; {how}"
-            self.mistakes[f"{document.source}: {what}"] = None  # once for a file with many
-            return
-        value, schemas = document.data, dict[str | int, _Schema]()
-        try:
-            if isinstance(value, dict) and value.get("parameters") == "crd":
-                schemas = _schemas(value.get("driver"), definitions)
-                *_, last = schemas.values()  # all kinds have its version
-                kinds = {kind: each.content for kind, each in schemas.items()}
-                value = {**value, "parameters": {"apiVersion": last.api_version, "kinds": kinds}}
-            profile = read_profile(value)
-        except _DefinitionError as error:
-            self.mistakes[f"{_place(document, ('parameters',))}: {error}"] = None
-            return
-        except ProfileError as error:
-            found = ((_place(*_source(each.path, document, schemas)), each) for each in error.args)
-            self.mistakes |= dict.fromkeys(f"{place}: {each.message}" for place, each in found)
-            return
-        first = self._documents.setdefault(profile.driver, document)
-        if _identity(first) != _identity(document):
-            other = f"{first.source}:{first.position().line}"
-            what = f"{profile.driver} has another profile in {other}; keep one of them"
-            self.mistakes[f"{_place(document)}: {what}"] = None
-        self.found[profile.driver] = profile
+    if _kind(document) and "apiVersion" in document.data:
+        how = "`draguard driver from-cluster` makes profiles from ResourceSlices"
+        yield f"{document.source}: a Kubernetes object is not a profile; {how}"  # once for a file with many
+        return
+    value, schemas = document.data, dict[str | int, _Schema]()
+    try:
+        if isinstance(value, dict) and value.get("parameters") == "crd":
+            schemas = _schemas(value.get("driver"), definitions)
+            *_, last = schemas.values()  # all kinds have its version
+            kinds = {kind: each.content for kind, each in schemas.items()}
+            value = {**value, "parameters": {"apiVersion": last.api_version, "kinds": kinds}}
+        profile = read_profile(value)
+    except _DefinitionError as error:
+        yield f"{_place(document, ('parameters',))}: {error}"
+        return
+    except ProfileError as error:
+        yield from (f"{_place(*_source(each.path, document, schemas))}: {each.message}" for each in error.args)
+        return
+    first, _ = known.setdefault(profile.driver, (document, profile))
+    if _identity(first) != _identity(document):
+        other = f"{first.source}:{first.position().line}"
+        yield f"{_place(document)}: {profile.driver} has another profile in {other}; keep one of them"
 
 
 def _identity(document: Document) -> tuple[str, int]:

@@ -98,6 +98,11 @@ class Profile(NamedTuple):
         """Tell whether a device plugin provides the devices by an extended resource."""
         return _is_among(name, self.plugin_resources)
 
+    def names(self, devices: Iterable[Devices], holder: str) -> set[tuple[str, str]]:
+        """Return the domains and names of the attributes or the capacities that some of its devices have."""
+        parts = (name.rpartition("/") for each in devices for name in each.names(holder))
+        return {(domain or self.driver, name) for domain, _, name in parts}
+
     def has_domain(self, domain: str) -> bool:
         """Tell whether devices have attributes in a domain."""
         return any(name.startswith(f"{domain}/") for each in self.devices.values() for name in each.names("attributes"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from itertools import takewhile, zip_longest
+from itertools import takewhile
 from typing import Any, Final
 
 from webhook.api.versions import find, release_of, target
-from webhook.problem import Path, Problem, Steps, value_at
+from webhook.patch import ABSENT, differences
+from webhook.problem import Path, Problem, value_at
 from webhook.schema.fields import compile_struct
 from webhook.schema.target import UPDATE
 from webhook.spelling import some_of
@@ -16,8 +16,6 @@ from webhook.spelling import some_of
 _LONGEST: Final = 80
 _BEFORE: Final = 20
 """The number of characters shown before the first difference of a long text."""
-
-_ABSENT: Final = object()
 
 
 def changed(problem: Problem, old: Any, new: Any, kubernetes: str | None) -> str:
@@ -28,30 +26,19 @@ def changed(problem: Problem, old: Any, new: Any, kubernetes: str | None) -> str
     release = release_of(kubernetes) if kubernetes else known.default
     struct = compile_struct(known.type, target(new["apiVersion"], release, UPDATE))
     # Defaults that the server has set do not count as changes.
-    before, after = (value_at(struct.canonical(each), problem.path, _ABSENT) for each in (old, new))
+    before, after = (value_at(struct.canonical(each), problem.path, ABSENT) for each in (old, new))
     texts = []
-    for path, was, now in _differences(before, after, ()):
+    for path, was, now in differences(before, after):
         place = Path((*problem.path, *path))
-        one, other = _cut(_shown(value_at(old, place, _ABSENT), was), _shown(value_at(new, place, _ABSENT), now))
+        one, other = _cut(_shown(value_at(old, place, ABSENT), was), _shown(value_at(new, place, ABSENT), now))
         texts.append(f"{place}: {one} → {other}")
     return f"changed: {', '.join(some_of(texts, 5, 'and {} more'))}" if texts else ""
 
 
-def _differences(old: Any, new: Any, path: Steps) -> Iterator[tuple[Steps, Any, Any]]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in {**old, **new}:
-            yield from _differences(old.get(name, _ABSENT), new.get(name, _ABSENT), (*path, name))
-    elif isinstance(old, list) and isinstance(new, list):
-        for index, pair in enumerate(zip_longest(old, new, fillvalue=_ABSENT)):
-            yield from _differences(*pair, (*path, index))
-    elif old != new:
-        yield path, old, new
-
-
 def _shown(written: Any, value_in_force: Any) -> str:
     """Show a value as written; an absent one, as its default."""
-    value = value_in_force if written is _ABSENT else written
-    if value is _ABSENT or value is None:
+    value = value_in_force if written is ABSENT else written
+    if value is ABSENT or value is None:
         return "absent"
     return json.dumps(value, ensure_ascii=False, default=str)
 

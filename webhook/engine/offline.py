@@ -247,15 +247,10 @@ def made_invalid(changed: Request | None, sent: Request, kinds: Kinds) -> Iterat
             problems = judge(obj, old, kubernetes=f"1.{kinds.release}", subresource=subresource)
         return [problem for problem in problems if problem.level == ERROR]
 
-    before = Counter(map(_kind_of, refusals(sent)))
+    # A policy may move items and change other fields.
+    before = Counter((each.rule, each.path.names) for each in refusals(sent))
     for each in refusals(changed):
-        kind = _kind_of(each)
-        if before[kind]:
-            before[kind] -= 1
+        if before[each.rule, each.path.names]:
+            before[each.rule, each.path.names] -= 1
         else:
             yield each
-
-
-def _kind_of(refusal: Problem) -> tuple[str, ...]:
-    """Return the rule and the field, without indices and values: a policy may move items and change other fields."""
-    return (refusal.rule, *(step for step in refusal.path if isinstance(step, str)))

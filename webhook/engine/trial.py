@@ -14,7 +14,7 @@ from webhook.api.core import catalogue
 from webhook.budget import DOCUMENT, Budget
 from webhook.engine.offline import evaluate, made_invalid
 from webhook.later import cached_property
-from webhook.objects import JSONObject, full_name_of, text, texts
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, mapping, metadata_of, text, texts
 from webhook.patterns import Pattern
 from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, match
@@ -22,6 +22,7 @@ from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.verdict import EvaluationFault, PolicyDecision
 from webhook.policy.manifest.kinds import Kinds, built_in, kind_in
 from webhook.policy.manifest.model import AUDIT, DENY, EVERYTHING, MUTATING, VALIDATING, WARN, Binding, Policy
+from webhook.policy.tools.check import labels_asked, metadata_asked
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -139,6 +140,14 @@ class _Subject(NamedTuple):
         kind = text(self.object, "kind")
         return f"{_with_article(kind)} {self.distinction}" if self.distinction else f"a plain {kind}"
 
+    def beside(self, asked: Mapping[str, JSONObject]) -> _Subject:
+        """Return the object with labels and annotations for which a policy asks."""
+        metadata = metadata_of(self.object)
+        metadata = {**metadata, **{name: mapping(metadata, name) | asked[name] for name in asked}}
+        added = " and ".join(f"with {name[:-1]} {key}" for name, values in asked.items() for key in values)
+        distinction = " and ".join(filter(None, (self.distinction, added)))
+        return self._replace(object={**self.object, "metadata": metadata}, distinction=distinction)
+
     def lacking(self, fault: EvaluationFault | None) -> str:
         """Describe it by the field that an expression misses in it."""
         key = _missing(fault)
@@ -231,9 +240,13 @@ class _Trials:
 
     def failing(self, policy: Policy) -> Iterator[tuple[Problem, EvaluationFault | None]]:
         """Evaluate a policy for the objects, and yield the expressions that fail, and why."""
-        alone, begun, action = self._bound([policy]), self.spent, self._action(policy)
-        reported, looks = set(), self.looks(policy)
-        for subject in self._objects:
+        begun, action = self.spent, self._action(policy)
+        reported, looks, asked = set(), self.looks(policy), metadata_asked(policy)
+        labels = labels_asked(policy.match.namespaces)
+        metadata = {"name": DEFAULT_NAMESPACE, "labels": labels}
+        around = [{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}] if labels else []
+        alone = self._bound([policy]).beside(around)
+        for subject in (*self._objects, *(each.beside(asked) for each in self._objects if asked)):
             obj = subject.object
             for doing, (has_new, has_old) in _OPERATIONS.items():
                 new, old = obj if has_new else None, obj if has_old else None
@@ -253,7 +266,7 @@ class _Trials:
                         yield problem, fault
                 path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
                 if path and path not in reported:
-                    for refusal in self._refusals(verdict.judged, request, budget)[:1]:
+                    for refusal in self._refusals(verdict.judged, request, around, budget)[:1]:
                         reported.add(path)
                         effect, hint = "one that the API server refuses without further changes", ""
                         if has_old:
@@ -276,13 +289,15 @@ class _Trials:
         actions = {action for hook in hooks for binding in hook.bindings for action in binding.actions}
         return next((each for each in _EFFECTS if each in actions), DENY)
 
-    def _refusals(self, changed: Request | None, request: Request, budget: Budget) -> list[Problem]:
+    def _refusals(
+        self, changed: Request | None, request: Request, around: Sequence[JSONObject], budget: Budget
+    ) -> list[Problem]:
         """List the refusals of a changed object that no other policy prevents."""
         alone = list(made_invalid(changed, request, self._policies.kinds))
         mutating = (each for each in self._policies.policies if each.kind == MUTATING and each not in self.tried)
         if not alone or any(self._may_apply(each, request.object) for each in mutating):
             return []  # what a policy changes is unknown without its parameters
-        final = evaluate(request, self._together, budget=budget).judged
+        final = evaluate(request, self._together.beside(around), budget=budget).judged
         return [each for each in made_invalid(final, request, self._policies.kinds) if each in alone]
 
     def _may_apply(self, policy: Policy, obj: JSONObject | None, old: JSONObject | None = None) -> bool:

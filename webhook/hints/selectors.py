@@ -87,13 +87,21 @@ _COMPARISONS: Final = (
 """Comparisons and reads with one possible meaning, and their form in CEL. In the comments, memory is short for
 ``device.capacity["gpu.example.com"].memory``, and version for ``device.attributes["gpu.example.com"].version``."""
 _UNIT: Final = '; units follow the number, as in "40Gi"'
-_NUMBERS_WITHOUT_UNIT: Final = (
+_SHOWN: Final = (
     # memory >= 40 -> memory.compareTo(quantity("40")) >= 0
     (re.compile(rf"{_CAPACITY}\s*{ORDER}\s*{_NUMBER}"), rf'\1.compareTo(quantity("\3")) \2 0{_UNIT}'),
     # memory == 40 -> memory == quantity("40")
     (re.compile(rf"{_CAPACITY}\s*(==|!=)\s*{_NUMBER}"), rf'\1 \2 quantity("\3"){_UNIT}'),
+    # driver in "a" -> … in ["a"]
+    (re.compile(r"""\bin\s*("[^"\\\s,]*"|'[^'\\\s,]*')"""), r"… in [\1]"),
+    # c["memory"] >= 40Gi -> …memory.compareTo(quantity("40Gi")) >= 0
+    (
+        re.compile(rf"""(\w+)(?:["']\])?\s*{ORDER}\s*{_BARE}"""),
+        r'compare a capacity as in …\1.compareTo(quantity("\3")) \2 0',
+    ),
+    (re.compile(rf"""(\w+)(?:["']\])?\s*{ORDER}\s*{_AMOUNT}"""), r"compare it as in …\1.compareTo(quantity(\3)) \2 0"),
 )
-"""Comparisons with a number, whose unit only the author knows: shown as a hint, never applied as a fix."""
+"""Comparisons of which only the author knows all, such as the unit: shown as a hint, never applied as a fix."""
 
 
 def _in_cel(replacement: str, match: re.Match[str]) -> str:
@@ -209,7 +217,7 @@ _CALLS: Final[tuple[tuple[str, _Wanted, str, str], ...]] = (
     ("", (QUANTITY, _is_known), "a capacity is a quantity", _OF_CAPACITY),
     ("", (_is_known, SEMVER), "versions are compared by methods", '….version.compareTo(semver("1.0.0")) >= 0'),
     ("_[_]", (DEVICE, STRING), "read a field of device with a dot, as in device.driver", ""),
-    ("@in", (is_simple, STRING), '`in` takes a list: … in ["A", "B"]', ""),
+    ("@in", (is_simple, STRING), "`in` takes a list", '… in ["A", "B"]'),
     ("!_", (STRING,), "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)", ""),
 )
 """Calls of functions, of any if none are named, with arguments of wrong types: a hint, and an example where the form of
@@ -565,7 +573,7 @@ def _types(issue: Issue, expression: str) -> str:
         place = _place(issue)
         at_place = (
             form
-            for pattern, replacement in _COMPARISONS + _NUMBERS_WITHOUT_UNIT
+            for pattern, replacement in _COMPARISONS + _SHOWN
             for match in pattern.finditer(expression)
             if match.start() <= place < match.end() and (form := _in_cel(replacement, match)) != match[0]
         )

@@ -406,14 +406,12 @@ def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Pr
                 yield finding(each.path, message, renamed(f"{STANDARD_DOMAIN}/{meant}"), "Misspelt")
 
 
-def _profiled(request: ClaimRequest, context: Context) -> tuple[Profile | None, list[tuple[str, str]]]:
+def _profiled(request: ClaimRequest, context: Context) -> tuple[Profile | None, Collection[tuple[str, str]]]:
     """Return the profile of a request's driver, and the domains and names of the attributes that it lists."""
     profile = context.profile_of_one(drivers_of_request(request, context))
     if profile is None:
-        return None, []
-    devices = profile.devices_of("" if request.device_class else request.class_name)
-    places = (name.rpartition("/") for name in sorted({name for each in devices for name in each.names("attributes")}))
-    return profile, [(domain or profile.driver, name) for domain, _, name in places]
+        return None, ()
+    return profile, profile.names(profile.devices_of("" if request.device_class else request.class_name), "attributes")
 
 
 def _meant(constraint: _Constraint, known: Collection[tuple[str, str]]) -> Advice:

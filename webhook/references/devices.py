@@ -27,7 +27,7 @@ from webhook.deviceselectors.parts import (
     reads,
 )
 from webhook.formats.quantities import parse_quantity
-from webhook.hints.names import ask_first, in_expression, instead, listed
+from webhook.hints.names import ask_first, instead, listed
 from webhook.inventory import CLAIMS, MalformedError, devices_path, misfit
 from webhook.inventory.claims import POD, ClaimRequest, Consumer, Use, allocation_of
 from webhook.inventory.resources import path_of, requests
@@ -51,10 +51,9 @@ from webhook.references.selecting import (
     WRITTEN_TYPES,
     Selector,
     failures,
-    reads_of,
+    meant_read,
     rule_of_selectors,
     text_comparisons,
-    wrong_holder_hint,
 )
 from webhook.spelling import nearest
 
@@ -74,7 +73,7 @@ def not_published(selector: Selector, context: Context) -> Iterator[Problem]:
     if fleet is None:
         return
     domains: set[tuple[str, str]] = set()
-    for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
+    for read in {read[:3]: read for read in selector.parts.reads}.values():
         around = selector.around
         has_devices = fleet.published(around, read.holder) or fleet.of_class(around)
         if not has_devices or (read.holder, read.domain) in domains:
@@ -93,22 +92,16 @@ def unpublished(read: Read, parts: Parts, fleet: Fleet, around: Sequence[JSONObj
         around: The selectors of its class, which devices must meet.
     """
     known, which = fleet.published(around, read.holder), "no device of the class" if around else "no known device"
-    domains = sorted({domain for domain, _ in known})
-    names = sorted(name for domain, name in known if domain == read.domain)
-    if read.name in names:
+    domains = {domain for domain, _ in known}
+    if (read.domain, read.name) in known:
         return None
     if read.domain in domains:
         message = f'{which} has the {read.holder.removesuffix("s")} "{read.domain}/{read.name}"'
-        advice = in_expression(parts.text, read.name, names, "it has")
     else:
         what = f'the domain "{read.domain}" in its {read.holder}' if domains else f"any {read.holder}"
         message = f"{which} has {what}"
-        advice = in_expression(parts.text, read.domain, domains, "domains") if domains else Advice("")
-        elsewhere = [domain for domain, name in known if name == read.name]
-        if elsewhere and advice.fix is None:
-            advice = Advice(f'"{read.name}" is in domain {listed(elsewhere)}')
-    if (read.domain, read.name) in fleet.published(around, OTHER_HOLDER[read.holder]):
-        advice = Advice(wrong_holder_hint(read, parts))
+    is_other = (read.domain, read.name) in fleet.published(around, OTHER_HOLDER[read.holder])
+    advice = meant_read(read, parts, known, is_other=is_other)
     return finding((), message, advice, character=read.offset if read.domain in domains else read.domain_offset)
 
 
@@ -140,7 +133,7 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
     if missing in WRITTEN_TYPES:
         advice = Advice(f"an attribute is read without its type: leave out .{missing}")
     elif missing:
-        lacks = lacking(reads_of(selector.parts), [each.content for each in groups])
+        lacks = lacking(selector.parts.reads, [each.content for each in groups])
         advice = ask_first(guarded(selector.parts.text, lacks, context.release, context.gates))
     elif not fault.detail.has_overload:
         advice = Advice(_of_types(fleet, first.content, selector.parts))
@@ -158,7 +151,7 @@ def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
     known = bindings["device"]["attributes"]
     of_versions = {each.read.offset: each.of_versions for each in reversed(text_comparisons(parts))}
     found = []
-    for read in reads_of(parts):
+    for read in parts.reads:
         if read.holder == "attributes" and read.name in known[read.domain]:
             type_ = type_of(known[read.domain][read.name]).name
             if type_ == "kubernetes.Semver":

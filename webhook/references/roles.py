@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import Final
 
 from webhook.formats import dns_subdomain
@@ -22,12 +23,8 @@ _SLICES: Final = "resourceslices"
 _STATUS: Final = "resourceclaims/status"
 _DRIVER: Final = "resourceclaims/driver"
 _UPDATES: Final = frozenset({_ANY, "update", "patch"})
-_NEEDED: Final = {
-    "driver": frozenset(
-        {_ANY, *(f"{where}-node:{verb}" for where in ("associated", "arbitrary") for verb in ("update", "patch"))}
-    ),
-    "binding": _UPDATES,
-}
+_OF_DRIVERS: Final = map("-node:".join, product(("associated", "arbitrary"), ("update", "patch")))
+_NEEDED: Final = {"driver": {_ANY, *_OF_DRIVERS}, "binding": _UPDATES}
 """The verbs that allow changes of a part of the status, by the subresource that stands for it."""
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import ONE_VALUE
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
 from webhook.cel.syntax.ast import Call, Expression, Literal
-from webhook.deviceselectors.parts import Parts, Read, comparison, parts_of, read_of, reads
+from webhook.deviceselectors.parts import Parts, Read, comparison, parts_of, read_of
 from webhook.formats.quantities import readable_quantity
+from webhook.hints.names import in_expression
 from webhook.inventory import is_noted
 from webhook.inventory.claims import ClaimRequest
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
-from webhook.problem import Path, Problem, Steps
+from webhook.problem import Advice, Fix, Meant, Path, Problem, Steps
 from webhook.records import NamedTuple
 from webhook.references.rules import SELECTING, Context, rule
 
@@ -101,7 +103,32 @@ WRITTEN_TYPES: Final = frozenset({*ONE_VALUE, "value"})
 OTHER_HOLDER: Final = {"attributes": "capacity", "capacity": "attributes"}
 
 
-def wrong_holder_hint(read: Read, parts: Parts) -> str:
+def meant_read(read: Read, parts: Parts, known: Collection[tuple[str, str]], *, is_other: bool) -> Advice:
+    """Suggest what a selector means by an attribute or a capacity that no device has.
+
+    Args:
+        known: The domains and names of those that devices have.
+        is_other: Whether devices have an attribute in place of the capacity, or a capacity in place of the attribute.
+    """
+    if is_other:
+        return Advice(_wrong_holder(read, parts))
+    domains = {domain for domain, _ in known}
+    if read.domain in domains:
+        names = sorted(name for domain, name in known if domain == read.domain)
+        advice = in_expression(parts.text, read.name, names, "it has")
+    else:
+        advice = in_expression(parts.text, read.domain, sorted(domains), "domains") if domains else Advice()
+    # device.attributes["model"].string is meant as model of some domain.
+    name, steps = (read.domain, rf"\.{read.name}\b") if read.name in WRITTEN_TYPES else (read.name, "")
+    if advice.fix or not (elsewhere := sorted(domain for domain, each in known if each == name)):
+        return advice
+    holder = f'device.{read.holder}["{elsewhere[0]}"]'
+    written = rf"""device\.{read.holder}\[(["']){re.escape(read.domain)}\1\]{steps}"""
+    corrected = re.sub(written, lambda _: f"{holder}.{name}" if steps else holder, parts.text)
+    return Advice(Meant(f"did you mean {holder}.{name}?"), Fix("replace", corrected, safe=False))
+
+
+def _wrong_holder(read: Read, parts: Parts) -> str:
     """Return the hint for a capacity that is read from ``device.attributes``, or the other way round."""
     if read.holder == "capacity":
         return f'{read.name} is an attribute: device.attributes["{read.domain}"].{read.name}'
@@ -120,11 +147,6 @@ def _amount(wanted: Expression) -> str:
     value = wanted.value if isinstance(wanted, Literal) else None
     amount = f"{value}Gi" if type(value) is int else value
     return f'"{amount}"' if isinstance(amount, str) and readable_quantity(amount) else '"40Gi"'
-
-
-def reads_of(parts: Parts) -> list[Read]:
-    """List the reads of a selector."""
-    return parts.once("reads", lambda parts: reads(parts.root))
 
 
 class Comparison(NamedTuple):

@@ -39,7 +39,7 @@ from webhook.formats.quantities import near_quantity, quantity
 from webhook.hints.names import ask_first, in_expression, listed
 from webhook.hints.selectors import ABSENT, AS_TEXT, FOR_PATTERNS, compared_texts, patterns_in
 from webhook.objects import JSONObject, text
-from webhook.problem import NOTE, Advice, Fix, Meant, Problem
+from webhook.problem import NOTE, Advice, Fix, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.references.selecting import (
@@ -49,11 +49,10 @@ from webhook.references.selecting import (
     Selector,
     comparisons,
     failures,
-    reads_of,
+    meant_read,
     rule_of_selectors,
     selectors_of,
     text_comparisons,
-    wrong_holder_hint,
 )
 from webhook.spelling import certain, nearest
 
@@ -140,7 +139,7 @@ def attribute_not_of_driver(selector: Selector, context: Context) -> Iterator[Pr
     Kubernetes' own attributes, such as resource.kubernetes.io/pcieroot, are found whatever the driver is.
     """
     around = _Around(selector, context)
-    for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
+    for read in {read[:3]: read for read in selector.parts.reads}.values():
         known = around.known(read)
         if known and not known.has(read.holder):
             message, hint = _unpublished(known, read, selector)
@@ -212,39 +211,10 @@ def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, st
     if name in profile.removed:
         return message, profile.removed[name]
     kinds = [kind for kind, each in profile.devices.items() if each.has(read.holder, name)]
-    if known.has(OTHER_HOLDER[read.holder]):
-        return message, wrong_holder_hint(read, selector.parts)
-    if kinds:
+    names, is_other = profile.names(known.devices, read.holder), known.has(OTHER_HOLDER[read.holder])
+    if kinds and not is_other:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""
-    names = {each for devices in known.devices for each in devices.names(read.holder)}
-    if advice := _elsewhere(names, profile.driver, read, selector):
-        return message, advice
-    return message, in_expression(selector.parts.text, name, sorted(names), "it has") if names else Advice()
-
-
-def _elsewhere(names: set[str], driver: str, read: Read, selector: Selector) -> Advice | None:
-    """Suggest the domain of what a selector reads; None if it may be right."""
-    domain = read.domain
-    if places := sorted(each for each in names if each.endswith(f"/{read.name}")):
-        elsewhere = places[0].removesuffix(f"/{read.name}")
-        written = f'device.{read.holder}["{elsewhere}"].{read.name}'
-        return Advice(Meant(f"did you mean {written}?"), _in_domain(selector, domain, elsewhere))
-    if domain in names and read.name in WRITTEN_TYPES:
-        written = f'device.{read.holder}["{driver}"].{domain}'
-        with_value = rf"""device\.{read.holder}\[(["']){re.escape(domain)}\1\]\.{read.name}\b"""
-        return Advice(Meant(f"did you mean {written}?"), _corrected(selector, with_value, written))
-    if domain != driver and not any(each.startswith(f"{domain}/") for each in names):
-        corrected = _in_domain(selector, domain, driver) if read.name in names else None
-        return Advice(f'its attributes are in domain "{driver}"', corrected)
-    return None
-
-
-def _in_domain(selector: Selector, domain: str, driver: str) -> Fix:
-    return _corrected(selector, rf"""(["']){re.escape(domain)}\1""", f'"{driver}"')
-
-
-def _corrected(selector: Selector, pattern: str, by: str) -> Fix:
-    return Fix("replace", re.sub(pattern, lambda _: by, selector.parts.text), safe=False)
+    return message, meant_read(read, selector.parts, names, is_other=is_other)
 
 
 def _literal(wanted: str, value: Any) -> str:
@@ -418,7 +388,7 @@ def impossible_name(parts: Parts, context: Context) -> Iterator[Problem]:
     A domain is a DNS subdomain of 63 characters at most, such as gpu.example.com; the name in it is a C identifier of
     32 characters at most. Drivers cannot publish others, so the read is an error or finds nothing.
     """
-    for read in reads_of(parts):
+    for read in parts.reads:
         if faults := formats.dns_subdomain(read.domain, context.release):
             message = f'no driver can publish the domain "{read.domain}": {faults[0]}'
             yield finding((), message, _domain(read, parts.text), "Impossible", read.domain_offset)
@@ -621,7 +591,7 @@ def misspelt_domain(selector: Selector, context: Context) -> Iterator[Problem]:
     if of_class:  # what contradicts the class is itself misspelt, unless a driver has this name
         known = of_class.union(filter(context.knows_driver, known))
     profiles = [*filter(None, map(context.profile, known))]
-    for read in {(read.holder, read.domain): read for read in reads_of(selector.parts)}.values():
+    for read in {(read.holder, read.domain): read for read in selector.parts.reads}.values():
         if read.domain in known or any(each.has_domain(read.domain) for each in profiles):
             continue
         if near := nearest(read.domain, known):
@@ -641,7 +611,7 @@ def attribute_optional(selector: Selector, context: Context) -> Iterator[Problem
     """
     around = _Around(selector, context)
     optional: dict[tuple[str, str, str], tuple[Read, str]] = {}
-    for read in reads_of(selector.parts):
+    for read in selector.parts.reads:
         known = None if read.is_guarded or read.is_of_tested_domain else around.known(read)
         if not known or not known.is_certain:
             continue
@@ -666,7 +636,7 @@ def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """
     tested: set[str] = set()
     for selector in selectors_of(obj, context):
-        for read in reads_of(selector.parts):
+        for read in selector.parts.reads:
             is_tested = read.is_of_tested_driver or read.is_of_tested_domain or tested & {"", read.domain}
             if not read.is_guarded and not is_tested:
                 what = f"{read.domain}/{read.name}"

@@ -7,7 +7,7 @@ from typing import Final
 
 from webhook.allocation.selecting import Fault
 from webhook.deviceselectors.fleet import ERROR, TRUE, DeviceGroup, Fleet, Query, shortened
-from webhook.deviceselectors.parts import parts_of, presence_test, reads
+from webhook.deviceselectors.parts import parts_of, presence_test
 from webhook.objects import JSONObject, text
 from webhook.records import NamedTuple
 from webhook.references.devices import unpublished
@@ -87,7 +87,7 @@ def advice(outcome: str, reason: str, query: Query, fleet: Fleet) -> str:
     missing = reason.missing if outcome == ERROR and isinstance(reason, Fault) else ""
     for each in (*query.of_class, *query.own) if missing else ():
         parts = parts_of(text(each, "cel", "expression"), fleet.release, fleet.gates)
-        for read in reads(parts.root) if parts else ():
+        for read in parts.reads if parts else ():
             if parts and read.name == missing and not read.is_guarded:
                 if found := unpublished(read, parts, fleet):
                     return f" ({told(found)})"

@@ -18,12 +18,12 @@ from webhook.documents.search import (
     EXCLUDED,
     HELM,
     IGNORED,
-    KUSTOMIZATIONS,
     NO_OBJECT,
     PATCH,
     TEMPLATE,
     VENDORED,
     Selection,
+    is_kustomization,
     spelled,
 )
 from webhook.documents.source import MARKDOWN, STDIN_NAME
@@ -167,7 +167,7 @@ def rendered_as(finding: Finding) -> str:
         return ""
     template = f", rendered from {finding.template}" if finding.template else ""
     written = f"{'' if template else ', rendered'} as `{shortened(finding.written)}`" if finding.written else ""
-    if not finding.placed and finding.file.rpartition("/")[2] in KUSTOMIZATIONS:
+    if not finding.placed and is_kustomization(finding.file):
         written = f", line {finding.line} of the build output"
     return f"{object_of(finding)}{template}{written}"
 

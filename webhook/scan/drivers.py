@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -11,7 +10,7 @@ from typing import Final
 from webhook.allocation.devices import Device
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.fleet import model_of
-from webhook.deviceselectors.parts import drivers_of, parts_of, reads
+from webhook.deviceselectors.parts import drivers_of, parts_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.grouping import by_key
 from webhook.hints.names import listed
@@ -41,7 +40,7 @@ def drivers_of_class(cluster: Stored, name: str) -> list[str]:
     release, gates = cluster.settings.release, cluster.settings.gates
     selectors = items(cluster.inventory.find("DeviceClass", name), "spec", "selectors")
     compiled = [parts_of(text(each, "cel", "expression"), release, gates) for each in selectors]
-    domains = {read.domain for parts in compiled if parts for read in reads(parts.root)}
+    domains = {read.domain for parts in compiled if parts for read in parts.reads}
     return sorted(drivers_of(selectors, release, gates) or domains - {"", STANDARD_DOMAIN})
 
 
@@ -200,50 +199,43 @@ def hardware_twice(cluster: Stored) -> Iterator[Found]:
     where a driver publishes a device and its partitions without counters. A device of type vfio, for virtual machines,
     may be another one for containers: drivers take one of them away when they prepare the other.
     """
-    said: set[tuple[str, str]] = set()
+    found: dict[tuple[str, str], Found] = {}
     for value, devices in _by_hardware(cluster).items():
         (first, by), *others = sorted(devices, key=lambda each: _is_part(each[1]))
         clashing = (each for each in others if not _is_part(by) and _clash(first, each[0]))
         for other, name in islice(clashing, 1):
-            key = first.slice.name, other.slice.name
-            if key in said:
-                continue
-            said.add(key)
             what = "is a part of the same hardware as" if _is_part(name) else "is the same hardware as"
             message = (
                 f"device {other.name} {what} device {first.name} of slice {first.slice.name}: both have {name} "
                 f"{value[-1]}, and no shared counter keeps them from being allocated twice"
             )
             hint = "publish each piece of hardware once, or let both devices consume the same counters"
-            place = other.slice.devices.index(other)
-            yield Found(cluster.raw(other.slice), message, hint, ("spec", "devices", place))
+            path = ("spec", "devices", other.slice.devices.index(other))
+            slices = first.slice.name, other.slice.name
+            found.setdefault(slices, Found(cluster.raw(other.slice), message, hint, path))
+    yield from found.values()
 
 
 def _by_hardware(cluster: Stored) -> dict[tuple[str, ...], list[tuple[Device, str]]]:
     """Group devices, each with the attribute that tells its hardware from other hardware; return groups of several."""
-    found: dict[tuple[str, ...], list[tuple[Device, str]]] = defaultdict(list)
     nodes = {name for _, name in cluster.inventory.names("Node")}
-    for slices in cluster.catalog.current.values():
-        for each in slices:
-            if each.node_name and nodes and each.node_name not in nodes:
-                continue
-            for device in each.devices:
-                seen = set()
-                for name, attribute in device.content.attributes.items():
-                    value = text(attribute, "string")
-                    if value and (key := _hardware(_bare(name), value, device)) and key not in seen:
-                        seen.add(key)
-                        found[key].append((device, name))
-    return {key: devices for key, devices in found.items() if len(devices) > 1}
+    every = (each for slices in cluster.catalog.current.values() for each in slices)
+    there = (each for each in every if not (nodes and each.node_name) or each.node_name in nodes)
+    devices = (device for each in there for device in each.devices)
+    found = by_key((key, (device, name)) for device in devices for key, name in _hardware(device).items())
+    return {key: several for key, several in found.items() if len(several) > 1}
 
 
-def _hardware(name: str, value: str, device: Device) -> tuple[str, ...]:
-    """Return the identity of a device's hardware that an attribute states, such as its UUID; empty if none."""
-    own, node = name.removeprefix(_PARENT), device.node_name
-    if own in {"uuid", "serial", "serialnumber"}:
-        return "uuid", value
-    is_vague = own == "deviceid" and not _ADDRESS.search(value)
-    return ("pci", node, value.lower()) if own in _LOCAL and node and not is_vague else ()
+def _hardware(device: Device) -> Mapping[tuple[str, ...], str]:
+    """Return what identifies a device's hardware, such as its UUID, each with the attribute that states it first."""
+    found, node = dict[tuple[str, ...], str](), device.node_name
+    for name, attribute in device.content.attributes.items():
+        own, value = _bare(name).removeprefix(_PARENT), text(attribute, "string")
+        if value and own in {"uuid", "serial", "serialnumber"}:
+            found.setdefault(("uuid", value), name)
+        elif value and node and own in _LOCAL and (own != "deviceid" or _ADDRESS.search(value)):
+            found.setdefault(("pci", node, value.lower()), name)
+    return found
 
 
 def _clash(one: Device, two: Device) -> bool:

@@ -1464,13 +1464,14 @@ class Nested(Field):
 
     Args:
         type_: The struct's class; or a function that returns one that is not judged, which is made on first use.
+        doc: The meaning of the field; if it is not stated, that of the class.
         required_detail: The API server's message if it is missing.
     """
 
     required_detail: str = ""
 
     def __init__(self, type_: type[Struct] | Callable[[], type[Struct]], doc: str = "", **stated: Any) -> None:
-        super().__init__(doc, **stated)
+        super().__init__(doc or (type_.__doc__ or "").partition("\n")[0], **stated)
         self._type = type_
 
     @property

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from webhook.logs import BoundedLog
+from webhook.logs import BoundedLog, shortened
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 from webhook.reloading import Reloaded, UnusableError
@@ -79,8 +79,7 @@ class Clients:
         names += [value for kind, value in certificate.get("subjectAltName", ()) if kind in _NAMES]
         if not self._names or not self._names.isdisjoint(names):
             return ""
-        has = ", ".join(map(repr, dict.fromkeys(names))) or "no name"
-        has = has if len(has) <= _LONGEST_TEXT else f"{has[:_LONGEST_TEXT]} …"
+        has = shortened(", ".join(map(repr, dict.fromkeys(names))) or "no name", _LONGEST_TEXT)
         self._log.warning("refused the client at %s: its certificate has %s, no --client-name", address, has)
         return f"the client certificate has {has}; the webhook's --client-name lists none of that"
 

@@ -17,7 +17,7 @@ import signal
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from typing import Any, NoReturn
 from weakref import WeakSet
@@ -26,9 +26,9 @@ import msgspec.msgpack
 from msgspec.structs import replace
 
 from webhook.admission import Answer, Call, Record
+from webhook.logs import shortened
 from webhook.memory import bound, keep
 from webhook.objects import text
-from webhook.problem import cut
 from webhook.records import NamedTuple
 
 _TOGETHER = 2
@@ -346,8 +346,5 @@ def _shown(record: Record) -> dict[str, Any]:
         "resource": {name: text(record.request, "resource", name) for name in ("group", "resource")},
         "userInfo": {"username": record.user},
     }
-    return _cut(texts) | {"dryRun": record.dry_run}
-
-
-def _cut(texts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: cut(each, _LONGEST) if isinstance(each, str) else _cut(each) for name, each in texts.items()}
+    shown: dict[str, Any] = shortened(texts, _LONGEST)
+    return shown | {"dryRun": record.dry_run}

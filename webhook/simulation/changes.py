@@ -25,7 +25,7 @@ from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
 from webhook.deviceselectors.fleet import published
-from webhook.deviceselectors.parts import Parts, Read, comparison, drivers, guarded, label, parts_of, read_of, reads
+from webhook.deviceselectors.parts import Parts, Read, comparison, guarded, label, parts_of, read_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.formats.quantities import Quantity, readable_quantity
 from webhook.grouping import by_key
@@ -227,7 +227,7 @@ class _Request(NamedTuple):
         parts = parts_of(expression, settings.release, settings.gates)
         if parts is None:
             return
-        unguarded = [read for read in reads(parts.root) if not read.is_guarded] if error.missing else ()
+        unguarded = [read for read in parts.reads if not read.is_guarded] if error.missing else ()
         for read in unguarded:
             known = published(self.cluster.allocator.catalog.contents, read.holder)
             domains = {domain for domain, _ in known}
@@ -793,7 +793,7 @@ def _of_classes(
         device_class = inventory.find("DeviceClass", name) or {}
         written = [text(each, "cel", "expression") for each in items(device_class, "spec", "selectors")]
         every = {each: parts_of(each, settings.release, settings.gates) for each in written}
-        selected = {driver for parts in every.values() if parts for driver in drivers(parts.all)}
+        selected = {driver for parts in every.values() if parts for driver in parts.drivers}
         unknown = sorted(selected - known) if is_empty else ()
         misspelt = by_key((meant, driver) for driver in unknown if (meant := nearest(driver, known)))
         for meant, wrong in misspelt.items():
@@ -801,7 +801,7 @@ def _of_classes(
             better = [meant.join(pattern.split(each)) for each in written]
             yield _selecting(device_class, better), f"if DeviceClass {name} selects driver {meant}"
         for expression, parts in every.items():
-            missing = {one[:3] for one in reads(parts.root) if one.name == error.missing} if parts else set()
+            missing = {one[:3] for one in parts.reads if one.name == error.missing} if parts else set()
             safe = guarded(expression, missing, settings.release, settings.gates) if missing else expression
             if safe != expression:
                 better = [safe if each == expression else each for each in written]

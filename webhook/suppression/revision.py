@@ -16,7 +16,7 @@ from typing import Final
 
 from webhook.documents import Piece, parse
 from webhook.documents.git import command, environment
-from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES, repository
+from webhook.documents.search import SUFFIXES, is_kustomization, repository
 from webhook.documents.source import MAX_BYTES
 from webhook.grouping import by_key
 from webhook.later import cached_property
@@ -67,9 +67,7 @@ class Revision:
         self.top, self.revision = top, revision
         self._commit = _commit(top, revision)
         self._blobs = {
-            path: blob
-            for path, blob in _list(top, self._commit)
-            if path.endswith(SUFFIXES) or path.rpartition("/")[2] in KUSTOMIZATIONS
+            path: blob for path, blob in _list(top, self._commit) if path.endswith(SUFFIXES) or is_kustomization(path)
         }
         self._directory = lru_cache(maxsize=1024)(os.path.realpath)
 

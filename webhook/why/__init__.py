@@ -39,6 +39,7 @@ from webhook.objects import (
     text,
 )
 from webhook.references.pods import QUEUE
+from webhook.scan.drivers import unpublished
 from webhook.scan.stored import WORKLOADS
 from webhook.simulation.cluster import Demand
 from webhook.simulation.workloads import is_suspended, sample
@@ -176,7 +177,8 @@ def _of_pod(scene: Scene, pod: JSONObject, asked: JSONObject | None = None) -> _
         found = started.explain(scene, pod)
     else:
         found, placement = pending.explain(scene, pod)
-        found[0] = found[0]._replace(helps=(*pending.helps(scene, found[0], placement), *found[0].helps))
+        helps = *claims.outdated(scene, pod), *pending.helps(scene, found[0], placement), *found[0].helps
+        found[0] = found[0]._replace(helps=helps)
         if not found[0].stage and (before := started.predecessor(scene, pod)):
             said = f"{before.text}, and its successor {name_of(pod)} is pending: {found[0].text}"
             about = [before.about, found[0].about]
@@ -296,7 +298,9 @@ def of_workload(scene: Scene, workload: JSONObject) -> tuple[list[Cause], JSONOb
         return found or list(_of_parts(scene, workload)) or [_silent(scene, workload)], None
     if started.stage_of(worst) == started.RUNNING:
         live = [each for each in pods[:_PODS_MAX] if started.stage_of(each) != started.ENDED]
-        every = (worst, *drivers.silent_pods(scene, workload), *live)
+        # The first pods that publish nothing, of each driver that a DaemonSet runs, though they should.
+        silent = (plugin.pods[nodes[0]] for plugin, _, nodes in unpublished(scene) if plugin.workload is workload)
+        every = (worst, *silent, *live)
         worst = next((each for each in every if not all(one.is_well for one in started.explain(scene, each))), worst)
     return [], worst
 

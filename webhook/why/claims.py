@@ -17,6 +17,7 @@ from webhook.inventory.claims import (
     allocation_of,
     claims_of,
     devices_of,
+    requests_of,
     reserved_for,
     sources_of,
 )
@@ -81,6 +82,20 @@ def _not_there(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             said = f"{ref}, which was made from {_TEMPLATE} {template}, does not exist any more: {why}"
             help_ = "create the pod again: its claim is not made a second time"
             yield Cause(said, [ref, Ref(_TEMPLATE, template, namespace)], (help_,))
+
+
+def outdated(scene: Scene, pod: JSONObject) -> Iterator[str]:
+    """Say what helps a pod whose claim was made before its template was replaced, which does not change the claim."""
+    for name, ref in scene.claim_sources(pod).items():
+        claim, template = scene.inventory.find(_CLAIM, name, ref.namespace), scene.inventory.find(*ref)
+        if claim and template and _asked(claim) != _asked(template):
+            yield f"create the pod again: {ref_of(claim)} was made before {ref} was replaced"
+
+
+def _asked(claim: JSONObject) -> list[tuple[object, ...]]:
+    """Return what a claim or template asks for, without what has a default."""
+    every = requests_of(claim)
+    return [(each.name, each.class_name, each.wanted, each.is_for_all, each.own, each.capacity) for each in every]
 
 
 def being_deleted(scene: Scene, claim: JSONObject) -> Cause:

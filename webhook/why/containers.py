@@ -64,8 +64,12 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             yield Cause(said, [refs, Ref("Container", name)], words=f"{reason}: {words}")
 
 
-def crashed(scene: Scene, pod: JSONObject, status: JSONObject) -> Cause:
-    """Say how a container has ended, and how often."""
+def crashed(scene: Scene, pod: JSONObject, status: JSONObject, *, is_component: bool = False) -> Cause:
+    """Say how a container has ended, and how often.
+
+    Args:
+        is_component: Whether it is one of a driver or of the control plane, for whose own words there are cures.
+    """
     name, restarts = text(status, "name"), number(status, "restartCount") or 0
     ended = mapping(status, "state", "terminated") or mapping(status, "lastState", "terminated")
     backs_off = text(status, "state", "waiting", "reason") == CRASHED
@@ -74,7 +78,8 @@ def crashed(scene: Scene, pod: JSONObject, status: JSONObject) -> Cause:
     state = f"is in {CRASHED}, as it ends{again}" if backs_off else f"has ended{again}"
     words, logs = last_words(ended), scene.logs(pod, previous=True, container=name)
     said = f"container {name} {state} ({outcome(ended)}{times}){words and f': {words}'}"
-    return Cause(said, [Ref("Container", name)], (*cures(words_of_runtime(ended)), f"see its last words: {logs}"))
+    helps = cures(words if is_component else words_of_runtime(ended))
+    return Cause(said, [Ref("Container", name)], (*helps, f"see its last words: {logs}"))
 
 
 def outcome(ended: JSONObject) -> str:

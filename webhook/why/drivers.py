@@ -9,7 +9,6 @@ from typing import Final
 from webhook.allocation.devices import Slice, Tolerations, blocking
 from webhook.allocation.features import POOLS_WHOLE_SINCE
 from webhook.engine.prescheduled import REQUIRED
-from webhook.explain.components import cures
 from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory.affinity import required, wants
@@ -23,13 +22,12 @@ from webhook.objects import (
     mapping,
     name_of,
     namespace_of,
-    number,
     text,
 )
 from webhook.scan.drivers import known_drivers, unpublished
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
-from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting
+from webhook.why.containers import crashed, failed, said_by_kubelet, waiting
 from webhook.why.scene import Cause, Ref, Scene, about_taints
 
 _LOOKED_AT_MAX: Final = 32
@@ -56,20 +54,15 @@ def published_on(scene: Scene, node: str) -> dict[str, list[Slice]]:
     return by_key((each.driver, each) for each in scene.catalog.slices if each.node_name == node)
 
 
-def publishes(scene: Scene, driver: str) -> bool:
-    """Tell whether a driver publishes any device."""
-    return any(each.devices for each in scene.catalog.slices if each.driver == driver)
-
-
 def absent(scene: Scene, driver: str) -> Cause:
     """Say why a driver publishes no device on any node."""
-    what = f"no ResourceSlice of driver {driver}"
+    what, why = f"no ResourceSlice of driver {driver}", "is not installed"
+    help_ = f"install driver {driver}, or the part of its chart for these devices"
     if driver in scene.devices_on:
-        what = f"the ResourceSlices of driver {driver} have no devices"
+        what, why = f"the ResourceSlices of driver {driver} have no devices", "has found none on any node"
+        help_ = f"see the log of driver {driver} on the nodes that should have devices"
     if (found := plugin_of(scene, driver)) is None:
-        said = f"{what}: the driver is not installed ({unknown(scene)})"
-        help_ = f"install driver {driver}, or the part of its chart for these devices"
-        return Cause(said, [Ref("Driver", driver)], (help_,))
+        return Cause(f"{what}: the driver {why} ({unknown(scene)})", [Ref("Driver", driver)], (help_,))
     workload, nodes = found.workload, scene.inventory.all("Node")
     about = workload, Ref("Driver", driver)
     for each in sorted(nodes, key=lambda node: not _matches(workload, node))[:_LOOKED_AT_MAX]:
@@ -87,11 +80,6 @@ def unknown(scene: Scene) -> str:
     return "no DaemonSet looks like it" if scene.inventory.knows("DaemonSet") else "no DaemonSet is known here"
 
 
-def silent_pods(scene: Scene, workload: JSONObject) -> list[JSONObject]:
-    """Return, for each driver that a DaemonSet runs, the first of its pods that publishes nothing, though it should."""
-    return [plugin.pods[nodes[0]] for plugin, _, nodes in unpublished(scene) if plugin.workload is workload]
-
-
 def unpublished_on(scene: Scene, node: str, driver: str = "") -> Iterator[Cause]:
     """Say which drivers, or whether one, run on a node and publish nothing there, though they should by other nodes."""
     for plugin, name, nodes in unpublished(scene):
@@ -104,7 +92,7 @@ def unpublished_on(scene: Scene, node: str, driver: str = "") -> Iterator[Cause]
 def down(scene: Scene, driver: str) -> Iterator[Cause]:
     """Yield the nodes for which a driver's DaemonSet is, and on which it publishes nothing, if it does on others."""
     found = plugin_of(scene, driver)
-    if found is None or not publishes(scene, driver):
+    if found is None or not scene.devices_on.get(driver):
         return
     without = (each for each in scene.inventory.all("Node") if name_of(each) not in scene.devices_on[driver])
     for node in islice((each for each in without if _matches(found.workload, each)), _LOOKED_AT_MAX):
@@ -153,14 +141,8 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
     phase, ready = text(pod, "status", "phase"), text(condition_of(pod, "Ready"), "status")
     if ready == "True":
         return None
-    troubled = next(failed(pod), None)
-    if troubled is not None:
-        ended = mapping(troubled, "lastState", "terminated") or mapping(troubled, "state", "terminated")
-        restarts = number(troubled, "restartCount") or 0
-        state, words = text(troubled, "state", "waiting", "reason") or "failed", last_words(ended)
-        said = f"{who}{where} is in {state} ({restarts} restarts, {outcome(ended)})" + (f": {words}" if words else "")
-        return Cause(said, about, (*cures(words), f"see {scene.logs(pod, previous=True)}"))
-    for each in (*waiting(scene, pod), *said_by_kubelet(scene, pod)):
+    crashes = (crashed(scene, pod, each, is_component=True) for each in failed(pod))
+    for each in (*crashes, *waiting(scene, pod), *said_by_kubelet(scene, pod)):
         return each._replace(text=f"{who}{where} is not running: {each.text}", about=[about, each.about])
     condition = next((each for each in items(pod, "status", "conditions") if text(each, "status") == "False"), {})
     words = text(condition, "message") or phase

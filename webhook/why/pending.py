@@ -161,7 +161,7 @@ class Lacks:
                 driver, _, pool = unused[0]["pool"].partition("/")
                 about, sort = [Ref("Pool", pool), Ref("Driver", driver)], "driver"
                 helps = (drivers.until_whole(driver),)
-            elif absent := next((each for each in selected if not drivers.publishes(scene, each)), ""):
+            elif absent := next((each for each in selected if not scene.devices_on.get(each)), ""):
                 found = drivers.absent(scene, absent)
                 return found._replace(about=[found.about, asked.about], sort="driver")
             elif self._owner and text(self._owner, "kind") == "DaemonSet":
@@ -746,7 +746,9 @@ class _Pending:
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
         settings = self.scene.settings
-        inferred = sorted({gate for gate, is_on in settings.stated if is_on} - enabled(settings.release))
+        inferred = sorted(
+            _NEEDED_GATES & {gate for gate, is_on in settings.stated if is_on} - enabled(settings.release)
+        )
         if _NO_DEVICES not in words:
             unseen += cures(_words(words), of_scheduler=True)
         elif inferred:
@@ -759,6 +761,10 @@ class _Pending:
             [about, self.scene.mentioned(words, namespace_of(self.pod)), self.pod, Ref("Node", node)],
             (*unseen, "the scheduler tries again after changes in the cluster, and after five minutes in any case"),
         )
+
+
+_NEEDED_GATES: Final = frozenset({"DRAPartitionableDevices", "DRAConsumableCapacity", "DRADeviceBindingConditions"})
+"""The gates without which the scheduler leaves out some devices."""
 
 
 def _words(said: str) -> str:

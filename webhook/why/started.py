@@ -164,7 +164,7 @@ def _unreleased(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     is_whole = scene.inventory.knows("DaemonSet") or scene.inventory.knows("ResourceSlice")
     for driver in dict.fromkeys(each.pool[0] for each in results(scene, pod)):
         trouble = drivers.on_node(scene, driver, node)
-        if is_whole and not drivers.publishes(scene, driver) and drivers.plugin_of(scene, driver) is None:
+        if is_whole and not scene.devices_on.get(driver) and drivers.plugin_of(scene, driver) is None:
             trouble = drivers.absent(scene, driver)
         if trouble:
             said = f"is terminating, and kubelet cannot release its devices without driver {driver} on {name}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from webhook.api.templates import pod_template
@@ -72,7 +72,9 @@ def _workflow(obj: JSONObject) -> Iterator[ManifestIn]:
                 added = pod["resourceClaims"][len(origins) :]
                 origins += [stated_at.get(text(each, "name"), patch) for each in added]
         pod["containers"] = pod["containers"][: len(containers)]  # the others are Argo's own
-        if not _is_open(pod, (text(holder, "podSpecPatch") for holder, _ in patched)):
+        # Else its claims are not known: they come from parameters, or a patch that is not read.
+        is_read = not any("laims" in text(holder, "podSpecPatch") for holder, _ in patched)
+        if is_read and not _has_variables([pod["resourceClaims"], pod["containers"]]):
             places |= {(*_CLAIMS, place): steps for place, steps in enumerate(origins)} | {(): here}
             yield ManifestIn(manifest(obj, {"spec": pod}), places, unsure=_STEPS)
 
@@ -99,11 +101,6 @@ def _claims_of_patch(holder: JSONObject) -> JSONObject:
     containers = [each for each in named if _items(each, "resources", "claims")]
     found = {"containers": containers, "resourceClaims": _items(patch, "resourceClaims")}
     return {name: each for name, each in found.items() if each}
-
-
-def _is_open(pod: JSONObject, patches: Iterable[str]) -> bool:
-    """Tell whether the claims of a pod are unknown: they come from parameters, or a patch that is not read."""
-    return any("laims" in each for each in patches) or _has_variables([pod["resourceClaims"], pod["containers"]])
 
 
 def _has_variables(value: Any) -> bool:

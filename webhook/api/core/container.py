@@ -110,7 +110,7 @@ class Container(V1Struct):
     ports = Array(
         Nested(ContainerPort), "The ports that the container listens on.", list_map_keys=["containerPort", "protocol"]
     )
-    resources = Nested(ResourceRequirements, "The resources that the container requests and is limited to.")
+    resources = Nested(ResourceRequirements)
     resizePolicy = Array(
         Nested(ContainerResizePolicy), "Whether a change of resources restarts the container, by resource."
     )

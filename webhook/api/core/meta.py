@@ -399,9 +399,6 @@ def name_prefix(obj: View) -> Iterator[Problem]:
         yield from malformed(meta / "generateName", prefix, formats.name_prefix(prefix, obj.release))
 
 
-REASON_MAX_BYTES = 1024
-MESSAGE_MAX_BYTES = 32 * 1024
-
 _DETAIL = {OLDEST: "must be set", 34: ""}
 _NO_TIME = {"", "0001-01-01T00:00:00Z"}
 
@@ -422,10 +419,8 @@ class Condition(V1Struct):
         minimum=(0, "must be greater than or equal to zero"),
     )
     lastTransitionTime = Time("When the status changed.")
-    reason = Text(
-        "The reason, for programs.", format=formats.condition_reason, max_length=REASON_MAX_BYTES, written=True
-    )
-    message = Text("The reason, for people.", max_length=MESSAGE_MAX_BYTES, written=True)
+    reason = Text("The reason, for programs.", format=formats.condition_reason, max_length=1024, written=True)
+    message = Text("The reason, for people.", max_length=32 * 1024, written=True)
 
 
 @check(Condition, before=IN_PLACE)

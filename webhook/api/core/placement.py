@@ -138,7 +138,7 @@ class Affinity(V1Struct):
 
     opaque: ClassVar = Others("Affinity")
 
-    nodeAffinity = Nested(NodeAffinity, "The nodes that the pod must or should run on.", pointer=True)
+    nodeAffinity = Nested(NodeAffinity, pointer=True)
 
 
 def requires_other_values(affinity: View) -> bool:

@@ -165,11 +165,7 @@ class PodStatus(V1Struct):
         Nested(PodResourceClaimStatus), "The claims made from templates.", since=28, list_map_keys=["name"]
     )
     extendedResourceClaimStatus = Nested(
-        PodExtendedResourceClaimStatus,
-        "The claim that was made for the pod's extended resources.",
-        pointer=True,
-        since=34,
-        gate="DRAExtendedResource",
+        PodExtendedResourceClaimStatus, pointer=True, since=34, gate="DRAExtendedResource"
     )
     nodeAllocatableResourceClaimStatuses = Array(
         Nested(NodeAllocatableResourceClaimStatus),
@@ -299,7 +295,7 @@ class Pod(Object):
 
     metadata = Nested(PodMetadata, "The pod's name, labels and annotations.")
     spec = Nested(OwnPodSpec, "The desired behavior of the pod.", subresource=MAIN)
-    status = Nested(PodStatus, "The observed status of the pod.", subresource=STATUS)
+    status = Nested(PodStatus, subresource=STATUS)
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:

@@ -17,8 +17,6 @@ from webhook.schema.declarations import ITSELF, Default, Struct, check, exactly_
 from webhook.schema.fields import Anything, Array, Nested, Text, View
 from webhook.schema.target import MAIN, STATUS, UPDATE_STATUS
 
-RESOURCE_CLAIMS_MAX_ITEMS = 4
-
 SOURCES = "resourceClaimName", "resourceClaimTemplateName"
 
 
@@ -48,7 +46,7 @@ class PodGroupSpec(Struct):
     resourceClaims = Array(
         Nested(PodGroupResourceClaim),
         "The claims that the group's pods share.",
-        max_items=RESOURCE_CLAIMS_MAX_ITEMS,
+        max_items=4,
         list_map_keys=["name"],
         unique="name",
         immutable=True,
@@ -82,8 +80,8 @@ class PodGroupStatus(Struct):
 class PodGroup(Object):
     """Pods that are scheduled together."""
 
-    spec = Nested(PodGroupSpec, "The pods of the group, and what they share.", subresource=MAIN)
-    status = Nested(PodGroupStatus, "The status of the group.", subresource=STATUS)
+    spec = Nested(PodGroupSpec, subresource=MAIN)
+    status = Nested(PodGroupStatus, subresource=STATUS)
 
 
 @exactly_one(PodGroupResourceClaim, *SOURCES)

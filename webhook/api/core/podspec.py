@@ -52,7 +52,7 @@ class PodResourceClaim(V1Struct):
     }
 
     name = Text("The name by which containers refer to the claim; a DNS label.", written=True)
-    source = Nested(ClaimSource, "Where the claim comes from.", until=30)
+    source = Nested(ClaimSource, until=30)
     resourceClaimName = Text("A ResourceClaim.", format=formats.dns_subdomain, pointer=True, since=31)
     resourceClaimTemplateName = Text(
         "A ResourceClaimTemplate, from which the pod gets a claim of its own.",
@@ -132,21 +132,8 @@ class PodSpec(V1Struct):
     resources = Nested(
         ResourceRequirements, "The resources of the pod as a whole.", pointer=True, since=32, gate="PodLevelResources"
     )
-    workloadRef = Nested(
-        WorkloadReference,
-        "The workload that the pod is scheduled with.",
-        pointer=True,
-        since=35,
-        until=35,
-        gate="GenericWorkload",
-    )
-    schedulingGroup = Nested(
-        PodSchedulingGroup,
-        "The group of pods that the pod is scheduled with.",
-        pointer=True,
-        since=36,
-        gate="GenericWorkload",
-    )
+    workloadRef = Nested(WorkloadReference, pointer=True, since=35, until=35, gate="GenericWorkload")
+    schedulingGroup = Nested(PodSchedulingGroup, pointer=True, since=36, gate="GenericWorkload")
     evictionResponders = Anything("The responders to requests to evict the pod.", since=37, gate="EvictionRequestAPI")
     schedulingGates = Array(
         Nested(PodSchedulingGate),
@@ -158,9 +145,7 @@ class PodSpec(V1Struct):
     schedulerName = Text("The scheduler of the pod.", default="default-scheduler")
     nodeName = Text("The node that the pod is scheduled to.", format=formats.dns_subdomain)
     nodeSelector = Map(Text(), "The labels that a node must have.", is_atomic=True)
-    affinity = Nested(
-        Affinity, "The pod's scheduling constraints.", pointer=True, rechecked={33: requires_other_values}
-    )
+    affinity = Nested(Affinity, pointer=True, rechecked={33: requires_other_values})
     tolerations = Array(Nested(Toleration), "The taints that the pod tolerates.", rechecked={COMPARING_SINCE: compare})
     priorityClassName = Text("The PriorityClass of the pod.", format=formats.dns_subdomain)
     priority = Int("The priority of the pod.", go="int32", pointer=True)

@@ -91,7 +91,7 @@ class ReplicationControllerSpec(Controlled):
 class ReplicationController(Workload):
     """Keeps a number of pods running."""
 
-    spec = Nested(ReplicationControllerSpec, "A template of pods, and their number.", subresource=MAIN)
+    spec = Nested(ReplicationControllerSpec, subresource=MAIN)
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class ReplicaSetSpec(Controlled):
 class ReplicaSet(Workload):
     """Keeps a number of pods running."""
 
-    spec = Nested(ReplicaSetSpec, "A template of pods, and their number.", subresource=MAIN)
+    spec = Nested(ReplicaSetSpec, subresource=MAIN)
 
 
 class DeploymentSpec(Controlled):
@@ -127,7 +127,7 @@ class DeploymentSpec(Controlled):
 class Deployment(Workload):
     """Keeps a number of pods running, and replaces them step by step."""
 
-    spec = Nested(DeploymentSpec, "A template of pods, their number, and how to replace them.", subresource=MAIN)
+    spec = Nested(DeploymentSpec, subresource=MAIN)
 
 
 class StatefulPodSpec(PodSpec):
@@ -160,7 +160,7 @@ class StatefulSetSpec(Controlled):
 class StatefulSet(Workload):
     """Keeps a number of pods running, each with its own name and volumes."""
 
-    spec = Nested(StatefulSetSpec, "A template of pods, their number, and their volumes.", subresource=MAIN)
+    spec = Nested(StatefulSetSpec, subresource=MAIN)
 
     @classmethod
     def tolerates(cls, problem: Problem, release: Release) -> bool:
@@ -183,7 +183,7 @@ class DaemonSetSpec(Controlled):
 class DaemonSet(Workload):
     """Keeps a pod running on each node."""
 
-    spec = Nested(DaemonSetSpec, "A template of pods, one for each node.", subresource=MAIN)
+    spec = Nested(DaemonSetSpec, subresource=MAIN)
 
 
 class JobSpec(Templated):
@@ -198,7 +198,7 @@ class JobSpec(Templated):
 class Job(Workload):
     """Runs pods to completion."""
 
-    spec = Nested(JobSpec, "A template of pods that run to completion.", subresource=MAIN)
+    spec = Nested(JobSpec, subresource=MAIN)
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
@@ -227,7 +227,7 @@ class JobTemplateSpec(V1Struct):
 
     opaque: ClassVar = Others("batch/v1.JobTemplateSpec")
 
-    spec = Nested(JobSpec, "A template of pods that run to completion.")
+    spec = Nested(JobSpec)
 
 
 class CronJobSpec(V1Struct):
@@ -241,7 +241,7 @@ class CronJobSpec(V1Struct):
 class CronJob(Workload):
     """Starts jobs on a schedule."""
 
-    spec = Nested(CronJobSpec, "Jobs, and when to start them.", subresource=MAIN)
+    spec = Nested(CronJobSpec, subresource=MAIN)
 
 
 @check(Controlled)

@@ -10,21 +10,19 @@ from webhook.grouping import repeated
 from webhook.problem import Problem, duplicate, invalid
 from webhook.schema.fields import Array, Text, View
 
-BINDING_CONDITIONS_MAX_ITEMS = 4
 CONDITION_LISTS = ("bindingConditions", "bindingFailureConditions")
 BINDING_GATES = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
 
 
-def binding_conditions(doc: str) -> Array:
-    """Declare types of conditions that the scheduler waits for."""
-    return Array(
-        Text(format=formats.label_key, always=True),
-        doc,
-        max_items=BINDING_CONDITIONS_MAX_ITEMS,
-        declared=TAGGED,
-        since=34,
-        gate=BINDING_GATES,
-    )
+BINDING_CONDITIONS = Array(
+    Text(format=formats.label_key, always=True),
+    "The conditions that must be true before a pod is bound.",
+    max_items=4,
+    declared=TAGGED,
+    since=34,
+    gate=BINDING_GATES,
+)
+BINDING_FAILURE_CONDITIONS = BINDING_CONDITIONS.but(doc="The conditions that make the binding of a pod fail.")
 
 
 def conditions_for_binding(device: View) -> Iterator[Problem]:
@@ -48,19 +46,15 @@ def conditions_for_binding(device: View) -> Iterator[Problem]:
 
 
 EVERY, PREPARE, UNPREPARE = "*", "NodePrepareResources", "NodeUnprepareResources"
-
-
-def skip_node_operations() -> Array:
-    """Declare operations that are skipped."""
-    return Array(
-        Text(go="SkipNodeOperation", one_of=(EVERY, PREPARE, UNPREPARE), always=True),
-        "The operations that kubelet skips instead of calling the driver.",
-        unique="",
-        list_type="set",
-        declarative=True,
-        since=37,
-        gate="DRAOptionalNodeOperations",
-    )
+SKIP_NODE_OPERATIONS = Array(
+    Text(go="SkipNodeOperation", one_of=(EVERY, PREPARE, UNPREPARE), always=True),
+    "The operations that kubelet skips instead of calling the driver.",
+    unique="",
+    list_type="set",
+    declarative=True,
+    since=37,
+    gate="DRAOptionalNodeOperations",
+)
 
 
 def skipped_operations(holder: View) -> Iterator[Problem]:

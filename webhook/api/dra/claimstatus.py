@@ -10,14 +10,15 @@ from webhook.api.core.meta import conditions
 from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.core.values import Quantity, Time
 from webhook.api.dra.binding import (
+    BINDING_CONDITIONS,
+    BINDING_FAILURE_CONDITIONS,
     BINDING_GATES,
     CONDITION_LISTS,
-    binding_conditions,
+    SKIP_NODE_OPERATIONS,
     conditions_for_binding,
-    skip_node_operations,
     skipped_operations,
 )
-from webhook.api.dra.names import TAGGED, TAGGED_DRIVER_NAME, dns_label, driver_name, pool_name, pool_path
+from webhook.api.dra.names import TAGGED, TAGGED_DRIVER_NAME, driver_name, pool_name, pool_path
 from webhook.api.dra.opaque import DeviceConfiguration, RawObject
 from webhook.api.dra.taints import AllocatedToleration, tolerations
 from webhook.formats import canonical_cidr
@@ -27,13 +28,7 @@ from webhook.schema.declarations import IN_PLACE, NEW, Struct, check, transition
 from webhook.schema.fields import Array, Bool, Map, Nested, Text, View
 
 RESULTS_MAX_ITEMS = 32
-CONFIG_MAX_ITEMS = 64
-RESERVED_FOR_MAX_ITEMS = {31: 32, 32: 256}
-CONDITIONS_MAX_ITEMS = 8
-INTERFACE_NAME_MAX_BYTES = 256
-HARDWARE_ADDRESS_MAX_BYTES = 128
 IPS_MAX_ITEMS = 16
-TOLERATIONS_MAX_ITEMS = 16
 
 ALLOCATED_BY_SCHEDULER = "remove the field: the scheduler allocates claims, and no controller does"
 CHECKED_ONCE_SINCE = 32
@@ -55,13 +50,13 @@ class DeviceRequestAllocationResult(Struct):
         declared={35: {"checked_by": pool_path}},
         written=True,
     )
-    device = dns_label("The device's name in its pool.", always=True, written=True)
+    device = Text("The device's name in its pool.", format=formats.dns_label, always=True, written=True)
     adminAccess = Bool(
         "Whether the device is allocated for administrative access.", pointer=True, since=32, gate="DRAAdminAccess"
     )
     tolerations = tolerations("The taints that the request tolerates.", AllocatedToleration)
-    bindingConditions = binding_conditions("The conditions that must be true before a pod is bound.")
-    bindingFailureConditions = binding_conditions("The conditions that make the binding of a pod fail.")
+    bindingConditions = BINDING_CONDITIONS
+    bindingFailureConditions = BINDING_FAILURE_CONDITIONS
     shareID = Text(
         "The ID of the allocated share of the device.",
         format=formats.uuid,
@@ -78,7 +73,7 @@ class DeviceRequestAllocationResult(Struct):
         since=34,
         gate="DRAConsumableCapacity",
     )
-    skipNodeOperations = skip_node_operations()
+    skipNodeOperations = SKIP_NODE_OPERATIONS
 
 
 class LimitedAllocationResult(DeviceRequestAllocationResult):
@@ -86,9 +81,7 @@ class LimitedAllocationResult(DeviceRequestAllocationResult):
 
     go_name = "DeviceRequestAllocationResult"
 
-    tolerations = DeviceRequestAllocationResult.tolerations.but(
-        declared={35: {"max_items": TOLERATIONS_MAX_ITEMS}, 37: {}}
-    )
+    tolerations = DeviceRequestAllocationResult.tolerations.but(declared={35: {"max_items": 16}, 37: {}})
 
 
 check(DeviceRequestAllocationResult, since=34, given=CONDITION_LISTS)(conditions_for_binding)
@@ -123,10 +116,7 @@ class DeviceAllocationResult(Struct):
         declared=TAGGED,
     )
     config = Array(
-        Nested(DeviceAllocationConfiguration),
-        "Configuration from class and claim.",
-        max_items=CONFIG_MAX_ITEMS,
-        declared=TAGGED,
+        Nested(DeviceAllocationConfiguration), "Configuration from class and claim.", max_items=64, declared=TAGGED
     )
 
 
@@ -135,7 +125,7 @@ class AllocationResult(Struct):
 
     instead: ClassVar = {"controller": ALLOCATED_BY_SCHEDULER}
 
-    devices = Nested(DeviceAllocationResult, "The devices.")
+    devices = Nested(DeviceAllocationResult)
     nodeSelector = Nested(NodeSelector, "The nodes from which the devices can be used; all if empty.", pointer=True)
     controller = driver_name("The driver that allocated the claim.", until=31, gate="DRAControlPlaneController")
     allocationTimestamp = Time("When the claim was allocated.", pointer=True, since=34, gate=BINDING_GATES)
@@ -147,16 +137,14 @@ class AllocationResult(Struct):
 class NetworkDeviceData(Struct):
     """The network addresses of a device."""
 
-    interfaceName = Text("The name of the network interface.", max_length=INTERFACE_NAME_MAX_BYTES, declared=TAGGED)
+    interfaceName = Text("The name of the network interface.", max_length=256, declared=TAGGED)
     ips = Array(
         Text(),
         "The addresses of the device, each with a prefix length.",
         max_items=IPS_MAX_ITEMS,
         declared={35: {"unique": ""}},
     )
-    hardwareAddress = Text(
-        "The hardware address of the device.", max_length=HARDWARE_ADDRESS_MAX_BYTES, declared=TAGGED
-    )
+    hardwareAddress = Text("The hardware address of the device.", max_length=128, declared=TAGGED)
 
 
 class AllocatedDeviceStatus(Struct):
@@ -166,7 +154,7 @@ class AllocatedDeviceStatus(Struct):
     pool = DeviceRequestAllocationResult.pool.but(declared=None)
     device = DeviceRequestAllocationResult.device
     shareID = DeviceRequestAllocationResult.shareID.but(go="string")
-    conditions = conditions("device", CONDITIONS_MAX_ITEMS).but(written=True)
+    conditions = conditions("device", 8).but(written=True)
     data = RawObject("The driver's own data, a JSON object.", pointer=True)
     networkData = Nested(NetworkDeviceData, "The interface and the addresses of a network device.", pointer=True)
 
@@ -214,17 +202,11 @@ class ResourceClaimStatus(AllocationStatus):
 
     instead: ClassVar = {"deallocationRequested": ALLOCATED_BY_SCHEDULER}
 
-    allocation = Nested(
-        AllocationResult,
-        "The devices, once allocated.",
-        pointer=True,
-        rechecked={CHECKED_ONCE_SINCE: NEW},
-        declared=TAGGED,
-    )
+    allocation = Nested(AllocationResult, pointer=True, rechecked={CHECKED_ONCE_SINCE: NEW}, declared=TAGGED)
     reservedFor = Array(
         Nested(ResourceClaimConsumerReference),
         "The objects, usually pods, that may use the claim.",
-        max_items=RESERVED_FOR_MAX_ITEMS,
+        max_items={31: 32, 32: 256},
         unique="uid",
         list_map_keys=["uid"],
         declared=TAGGED,

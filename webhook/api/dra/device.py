@@ -9,7 +9,13 @@ from typing import Any, ClassVar
 from webhook import formats
 from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.core.values import Quantity, one_member
-from webhook.api.dra.binding import BINDING_GATES, CONDITION_LISTS, binding_conditions, conditions_for_binding
+from webhook.api.dra.binding import (
+    BINDING_CONDITIONS,
+    BINDING_FAILURE_CONDITIONS,
+    BINDING_GATES,
+    CONDITION_LISTS,
+    conditions_for_binding,
+)
 from webhook.api.dra.names import (
     DRIVER_NAME_MAX_BYTES,
     ID_MAX_BYTES,
@@ -17,7 +23,6 @@ from webhook.api.dra.names import (
     TAGGED,
     TAGGED_37,
     TAGGED_SHORT_NAME,
-    dns_label,
     qualified_name,
 )
 from webhook.api.dra.taints import DeviceTaint
@@ -61,13 +66,7 @@ class DeviceCapacity(Struct):
     instead: ClassVar = {"quantity": "value"}
 
     value = Quantity("The amount that the device has.", default="0")
-    requestPolicy = Nested(
-        CapacityRequestPolicy,
-        "The amounts of the capacity that a request can consume.",
-        pointer=True,
-        since=34,
-        gate="DRAConsumableCapacity",
-    )
+    requestPolicy = Nested(CapacityRequestPolicy, pointer=True, since=34, gate="DRAConsumableCapacity")
 
 
 class Counter(Struct):
@@ -209,7 +208,7 @@ class NodeAllocatableResourceMapping(Struct):
 
 
 class NodeAllocatableMapping(Struct):
-    """The amount of a node resource that goes with a device, by its allocation."""
+    """The amount of a node resource that the allocation of the device takes."""
 
     tagged = frozenset({"capacity-or-device"})
 
@@ -221,7 +220,7 @@ class NodeAllocatableMapping(Struct):
 
 
 class NodeAllocatableOverhead(Struct):
-    """The amount of a node resource that goes with the users of a device."""
+    """The additional amounts of a node resource for pods and containers that use the device."""
 
     perPod = Quantity("The amount of the resource for each pod that uses the device.", pointer=True)
     perContainer = Quantity("The amount of the resource for each container that uses the device.", pointer=True)
@@ -230,10 +229,8 @@ class NodeAllocatableOverhead(Struct):
 class NodeAllocatableResource(Struct):
     """The amount of one node resource that using a device takes."""
 
-    mapping = Nested(NodeAllocatableMapping, "The amount that the allocation of the device takes.", pointer=True)
-    overhead = Nested(
-        NodeAllocatableOverhead, "The additional amounts for pods and containers that use the device.", pointer=True
-    )
+    mapping = Nested(NodeAllocatableMapping, pointer=True)
+    overhead = Nested(NodeAllocatableOverhead, pointer=True)
 
 
 UNION = "capacityKey", "deviceMultiplier"
@@ -304,12 +301,7 @@ def _overhead(overhead: View) -> Iterator[Problem]:
 VALUE_MAX_BYTES = 64
 ATTRIBUTES_AND_CAPACITIES_MAX = 32
 ATTRIBUTE_VALUES_MAX = 48
-TAINTS_MAX_ITEMS = {33: 4, 35: 16}
-CONSUMED_SETS_MAX_ITEMS = {35: 2}
-COUNTERS_MAX_ITEMS = {35: 32}
-COMPATIBILITY_GROUPS_MAX_ITEMS = 2
 QUALIFIED_NAME_MAX_BYTES = DRIVER_NAME_MAX_BYTES + len("/") + ID_MAX_BYTES
-COUNTER_NAME_MAX_BYTES = 63
 
 
 # Attributes
@@ -399,23 +391,19 @@ def list_attributes(device: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _counters(doc: str) -> Map:
     """Declare a map from names of counters to quantities."""
-    key = dns_label("", always=True, declared={37: TAGGED_SHORT_NAME[35]})
-    return Map(
-        Nested(Counter),
-        doc,
-        key=key,
-        key_bytes=COUNTER_NAME_MAX_BYTES,
-        max_items=COUNTERS_MAX_ITEMS,
-        required=True,
-        declared=TAGGED_37,
-    )
+    key = Text(format=formats.dns_label, always=True, declared={37: TAGGED_SHORT_NAME[35]})
+    return Map(Nested(Counter), doc, key=key, key_bytes=63, max_items={35: 32}, required=True, declared=TAGGED_37)
 
 
 class CounterSet(Struct):
     """A named set of counters."""
 
-    name = dns_label(
-        "The name by which devices refer to the set.", required=True, written=True, declared=TAGGED_SHORT_NAME
+    name = Text(
+        "The name by which devices refer to the set.",
+        format=formats.dns_label,
+        required=True,
+        written=True,
+        declared=TAGGED_SHORT_NAME,
     )
     counters = _counters("The counters of the set, by name.")
 
@@ -428,7 +416,7 @@ class DeviceCounterConsumption(Struct):
     compatibilityGroups = Array(
         Text(format=formats.short_name, always=True),
         "Devices share the set only with devices that have one of these groups, too, or none at all.",
-        max_items=COMPATIBILITY_GROUPS_MAX_ITEMS,
+        max_items=2,
         unique="",
         declarative=True,
         since=37,
@@ -470,7 +458,7 @@ class BasicDevice(Struct):
     taints = Array(
         Nested(DeviceTaint),
         "The taints of the device.",
-        max_items=TAINTS_MAX_ITEMS,
+        max_items={33: 4, 35: 16},
         since=33,
         gate="DRADeviceTaints",
         rechecked={35: CHANGED},
@@ -478,7 +466,7 @@ class BasicDevice(Struct):
     consumesCounters = Array(
         Nested(DeviceCounterConsumption),
         "The amounts that the device consumes of shared counters.",
-        max_items=CONSUMED_SETS_MAX_ITEMS,
+        max_items={35: 2},
         unique="counterSet",
         declared=TAGGED,
         since=33,
@@ -495,8 +483,8 @@ class BasicDevice(Struct):
         since=34,
         gate=BINDING_GATES,
     )
-    bindingConditions = binding_conditions("The conditions that must be true before a pod is bound.")
-    bindingFailureConditions = binding_conditions("The conditions that make the binding of a pod fail.")
+    bindingConditions = BINDING_CONDITIONS
+    bindingFailureConditions = BINDING_FAILURE_CONDITIONS
     allowMultipleAllocations = Bool(
         "Whether several claims can share the device.", pointer=True, since=34, gate="DRAConsumableCapacity"
     )
@@ -520,7 +508,7 @@ class BasicDevice(Struct):
 class NamedDevice(Struct):
     """The name of a device."""
 
-    name = dns_label("The device's name, unique in the pool.", always=True, written=True)
+    name = Text("The device's name, unique in the pool.", format=formats.dns_label, always=True, written=True)
 
 
 class Device(BasicDevice, NamedDevice):
@@ -595,7 +583,7 @@ class BoxedDevice(NamedDevice):
     box = "basic"
     moved = "attributes, capacity and the rest, except the name, are fields of `basic`"
 
-    basic = Nested(BasicDevice, "The properties of the device.", pointer=True, spelled={_CONVERTED_SINCE: ""})
+    basic = Nested(BasicDevice, pointer=True, spelled={_CONVERTED_SINCE: ""})
 
 
 @check(BoxedDevice, until=_CONVERTED_SINCE - 1)

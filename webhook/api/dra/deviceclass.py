@@ -14,7 +14,6 @@ from webhook.schema.declarations import CHANGED, STORED, Struct
 from webhook.schema.fields import Array, Nested, Text
 from webhook.schema.target import OLDEST
 
-CONFIG_MAX_ITEMS = 32
 _NODES = "remove the field: the driver's ResourceSlices say which nodes have its devices"
 
 
@@ -31,7 +30,7 @@ class DeviceClassSpec(Struct):
     config = Array(
         Nested(DeviceClassConfiguration),
         "Configuration for drivers.",
-        max_items=CONFIG_MAX_ITEMS,
+        max_items=32,
         declared=TAGGED,
         rechecked={35: STORED},
     )
@@ -74,4 +73,4 @@ class DeviceClass(CountedObject, ClusterObject):
 
     metadata = Nested(DeviceClassMetadata, "The class's name, labels and annotations.")
 
-    spec = Nested(DeviceClassSpec, "Which devices belong to the class, and how they are configured.")
+    spec = Nested(DeviceClassSpec)

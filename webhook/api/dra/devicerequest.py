@@ -7,16 +7,14 @@ from typing import Any, ClassVar
 
 from webhook import formats
 from webhook.api.core.values import Quantity
-from webhook.api.dra.names import TAGGED, dns_label
-from webhook.api.dra.selectors import derived_attributes, selectors
+from webhook.api.dra.names import TAGGED
+from webhook.api.dra.selectors import DeviceDerivedAttribute, selectors
 from webhook.api.dra.taints import tolerations
 from webhook.problem import Problem, invalid, not_supported, null, required
 from webhook.release import Release
 from webhook.schema.declarations import ANY, Default, Inlining, Struct, check
 from webhook.schema.fields import Array, Bool, Int, Map, Nested, Text, View
 from webhook.schema.target import OLDEST
-
-FIRST_AVAILABLE_MAX_ITEMS = 8
 
 ALL, EXACT_COUNT = "All", "ExactCount"
 
@@ -49,21 +47,27 @@ class Detailed(Struct):
     """Further requirements for devices; messages that show a request show them last."""
 
     tolerations = tolerations("The taints that the request tolerates.", gate={OLDEST: "", 35: "DRADeviceTaints"})
-    capacity = Nested(
-        CapacityRequirements,
-        "The amounts of the device's capacities that are requested.",
-        pointer=True,
-        since=34,
-        gate="DRAConsumableCapacity",
+    capacity = Nested(CapacityRequirements, pointer=True, since=34, gate="DRAConsumableCapacity")
+    derivedAttributes = Array(
+        Nested(DeviceDerivedAttribute),
+        "Attributes computed from others, which constraints can compare.",
+        max_items=32,
+        size_ends_list=False,
+        unique="name",
+        at_item=True,
+        since=37,
+        gate="DRADerivedAttributes",
     )
-    derivedAttributes = derived_attributes()
 
 
 class Named(Struct):
     """The name of a request or an alternative."""
 
-    name = dns_label(
-        "The name by which constraints, configuration and pods refer to the request.", always=True, written=True
+    name = Text(
+        "The name by which constraints, configuration and pods refer to the request.",
+        format=formats.dns_label,
+        always=True,
+        written=True,
     )
 
 
@@ -121,7 +125,7 @@ class DeviceRequest(Named):
     firstAvailable = Array(
         Nested(DeviceSubRequest),
         "Alternatives, in the order of preference.",
-        max_items=FIRST_AVAILABLE_MAX_ITEMS,
+        max_items=8,
         unique="name",
         declared=TAGGED,
         since=33,

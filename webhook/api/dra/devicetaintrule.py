@@ -6,14 +6,12 @@ from typing import ClassVar
 
 from webhook import formats
 from webhook.api.core.meta import ClusterObject, CountedObject, conditions
-from webhook.api.dra.names import dns_label, driver_name, pool_name
+from webhook.api.dra.names import driver_name, pool_name
 from webhook.api.dra.selectors import selectors
 from webhook.api.dra.taints import DeviceTaintOfRule
 from webhook.schema.declarations import STORED, Struct
 from webhook.schema.fields import Nested, Text
 from webhook.schema.target import MAIN, STATUS
-
-CONDITIONS_MAX_ITEMS = 8
 
 
 class DeviceTaintSelector(Struct):
@@ -27,7 +25,7 @@ class DeviceTaintSelector(Struct):
     deviceClassName = Text("The devices' class.", format=formats.dns_subdomain, pointer=True, until=34)
     driver = driver_name("The devices' driver.", pointer=True, required_if_given=True)
     pool = Text("The devices' pool.", checked_by=pool_name, pointer=True, required_if_given=True)
-    device = dns_label("The device's name.", pointer=True)
+    device = Text("The device's name.", format=formats.dns_label, pointer=True)
     selectors = selectors("The conditions that the devices must meet.", until=34, rechecked={33: STORED})
 
 
@@ -36,18 +34,14 @@ class DeviceTaintRuleSpec(Struct):
 
     instead: ClassVar = {"selector": "deviceSelector"}
 
-    deviceSelector = Nested(
-        DeviceTaintSelector,
-        "The devices that get the taint: all if empty. If missing, none, but all in the scheduler before 1.38.",
-        pointer=True,
-    )
-    taint = Nested(DeviceTaintOfRule, "The taint that a DeviceTaintRule puts on devices.")
+    deviceSelector = Nested(DeviceTaintSelector, pointer=True)
+    taint = Nested(DeviceTaintOfRule)
 
 
 class DeviceTaintRuleStatus(Struct):
     """The progress of the eviction of pods."""
 
-    conditions = conditions("rule", CONDITIONS_MAX_ITEMS)
+    conditions = conditions("rule", 8)
 
 
 class DeviceTaintRule(CountedObject, ClusterObject):
@@ -55,8 +49,8 @@ class DeviceTaintRule(CountedObject, ClusterObject):
 
     tagged_since = 37
 
-    spec = Nested(DeviceTaintRuleSpec, "The taint, and the devices that get it.", subresource=MAIN)
-    status = Nested(DeviceTaintRuleStatus, "The progress of the eviction of pods.", since=35, subresource=STATUS)
+    spec = Nested(DeviceTaintRuleSpec, subresource=MAIN)
+    status = Nested(DeviceTaintRuleStatus, since=35, subresource=STATUS)
 
 
 class ConditionalDeviceTaintRule(DeviceTaintRule):

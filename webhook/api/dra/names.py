@@ -74,11 +74,6 @@ TAGGED_DRIVER_NAME: Mapping[int, Mapping[str, Any]] = {
 """The messages of declarative validation for drivers' names."""
 
 
-def dns_label(doc: str, **common: Any) -> Text:
-    """Declare a name that is a DNS label, of a device, a request or a counter."""
-    return Text(doc, format=formats.dns_label, **common)
-
-
 def pool_name(text: str, target: Target) -> Iterator[Problem]:
     """A pool's name: DNS subdomains joined by ``/``, 253 bytes at most in all."""
     if formats.exceeds(text, POOL_NAME_MAX_BYTES):

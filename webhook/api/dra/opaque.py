@@ -71,7 +71,7 @@ def _canonical(value: Any) -> Any:
 
 
 class OpaqueDeviceConfiguration(Struct):
-    """Parameters for one driver."""
+    """Parameters for one driver, which only that driver reads."""
 
     driver = driver_name(
         "The driver that the parameters are for.", required=True, declared=TAGGED_DRIVER_NAME, written=True
@@ -84,9 +84,4 @@ class DeviceConfiguration(Struct):
 
     embedded: ClassVar = {"opaque": "DeviceConfiguration"}
 
-    opaque_ = Nested(
-        OpaqueDeviceConfiguration,
-        "Parameters for one driver, which only that driver reads.",
-        pointer=True,
-        required=True,
-    )
+    opaque_ = Nested(OpaqueDeviceConfiguration, pointer=True, required=True)

@@ -27,15 +27,17 @@ CONFIG_MAX_ITEMS = 32
 _DISTINCT_TAGGED_SINCE = 37
 
 
-def request_names(doc: str) -> Array:
-    """Declare references to requests of the claim."""
-    return Array(Text(), doc, max_items=REQUESTS_MAX_ITEMS, unique="", declared=TAGGED)
+class OfRequests(Struct):
+    """The requests that a constraint or a configuration is for."""
+
+    requests = Array(
+        Text(), "The names of the requests; all if empty.", max_items=REQUESTS_MAX_ITEMS, unique="", declared=TAGGED
+    )
 
 
-class DeviceConstraint(Struct):
+class DeviceConstraint(OfRequests):
     """The attributes that devices of several requests must share, or that must differ."""
 
-    requests = request_names("The names of the requests; all if empty.")
     matchAttribute = Text(
         "An attribute for which all devices must have the same value.",
         checked_by=fully_qualified_name,
@@ -51,12 +53,6 @@ class DeviceConstraint(Struct):
         gate={OLDEST: "", 35: "DRAConsumableCapacity"},  # 1.34 drops it from a copy
         declared={_DISTINCT_TAGGED_SINCE: {"checked_by": attribute_of_a_domain}},
     )
-
-
-class OfRequests(Struct):
-    """The requests that a configuration is for."""
-
-    requests = request_names("The names of the requests; all if empty.")
 
 
 class DeviceClaimConfiguration(DeviceConfiguration, OfRequests):
@@ -97,7 +93,7 @@ class ResourceClaimSpec(Struct):
         " devices: leave the field out; All and ExactCount are values of devices.requests[].exactly.allocationMode",
     }
 
-    devices = Nested(DeviceClaim, "The requested devices.")
+    devices = Nested(DeviceClaim)
     controller = driver_name(
         "The driver whose own controller allocates the claim.", until=31, gate="DRAControlPlaneController"
     )
@@ -109,17 +105,8 @@ class ResourceClaim(Object):
     checks_prefix: ClassVar = {OLDEST: True}
     tagged_since = 35
 
-    spec = Nested(
-        ResourceClaimSpec,
-        "The requested devices and their configuration.",
-        immutable=True,
-        rechecked={35: NEW},
-        subresource=MAIN,
-        declared=TAGGED,
-    )
-    status = Nested(
-        ResourceClaimStatus, "The allocation of a claim, and the pods that it is reserved for.", subresource=STATUS
-    )
+    spec = Nested(ResourceClaimSpec, immutable=True, rechecked={35: NEW}, subresource=MAIN, declared=TAGGED)
+    status = Nested(ResourceClaimStatus, subresource=STATUS)
 
     @classmethod
     def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:
@@ -155,7 +142,7 @@ class ResourceClaimTemplate(Object):
     checks_prefix: ClassVar = {OLDEST: True}
     tagged_since = 37
 
-    spec = Nested(ResourceClaimTemplateSpec, "The metadata and the spec of the claims.", immutable=True)
+    spec = Nested(ResourceClaimTemplateSpec, immutable=True)
 
 
 @check(DeviceConstraint)

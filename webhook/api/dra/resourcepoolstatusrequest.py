@@ -20,13 +20,9 @@ from webhook.schema.declarations import NEW, Struct, check, transition
 from webhook.schema.fields import Array, Int, Nested, Text, View
 from webhook.schema.target import MAIN, STATUS, UPDATE_STATUS
 
-POOLS_MAX_ITEMS = 1000
 CONDITIONS_MAX_ITEMS = 10
 LIMIT_MAX = 1000
-LIMIT_DEFAULT = 100
-VALIDATION_ERROR_MAX_BYTES = 256
 PARTITION_SUMMARY_MAX_ITEMS = 32
-SHAREABLE_CAPACITY_MAX_ITEMS = 32
 
 
 def driver(doc: str) -> Text:
@@ -48,7 +44,7 @@ class ResourcePoolStatusRequestSpec(Struct):
         "The maximum number of pools in the answer.",
         go="int32",
         pointer=True,
-        default=LIMIT_DEFAULT,
+        default=100,
         minimum=(1, "must be greater than or equal to 1"),
         maximum=(LIMIT_MAX, f"must be less than or equal to {LIMIT_MAX}"),
     )
@@ -84,9 +80,7 @@ class ShareableSummaryStatus(Struct):
 
     fullyAvailableDevices = number("The number of devices of which nothing is allocated.", required=True)
     partiallyAvailableDevices = number("The number of devices that are only partly available.", required=True)
-    capacity = Array(
-        Nested(ShareableCapacityStatus), "The capacities of the devices.", max_items=SHAREABLE_CAPACITY_MAX_ITEMS
-    )
+    capacity = Array(Nested(ShareableCapacityStatus), "The capacities of the devices.", max_items=32)
 
 
 class PoolStatus(Struct):
@@ -105,18 +99,14 @@ class PoolStatus(Struct):
     availableDevices = number("The number of devices that can be allocated.")
     unavailableDevices = number("The number of devices that cannot be used.")
     nodeName = Text("The node that has the pool.", format=formats.dns_subdomain, pointer=True)
-    validationError = Text(
-        "The reason why the status of the pool is unknown.", max_length=VALIDATION_ERROR_MAX_BYTES, pointer=True
-    )
+    validationError = Text("The reason why the status of the pool is unknown.", max_length=256, pointer=True)
     partitionSummary = Array(
         Nested(PartitionTypeStatus),
         "The available partitions, by type.",
         max_items=PARTITION_SUMMARY_MAX_ITEMS,
         since=37,
     )
-    shareableSummary = Nested(
-        ShareableSummaryStatus, "The available parts of shareable devices.", pointer=True, since=37
-    )
+    shareableSummary = Nested(ShareableSummaryStatus, pointer=True, since=37)
 
 
 @check(PoolStatus, since=37, given=["partitionSummary"])
@@ -131,7 +121,7 @@ class ResourcePoolStatusRequestStatus(Struct):
     """The usage of the pools."""
 
     poolCount = number("The number of pools that match the request.", required=True)
-    pools = Array(Nested(PoolStatus), "The pools.", max_items=POOLS_MAX_ITEMS)
+    pools = Array(Nested(PoolStatus), "The pools.", max_items=1000)
     conditions = conditions("request", CONDITIONS_MAX_ITEMS)
 
 
@@ -141,14 +131,9 @@ class ResourcePoolStatusRequest(ClusterObject):
     unconditional_update = False
 
     spec = Nested(
-        ResourcePoolStatusRequestSpec,
-        "The pools to report on.",
-        immutable=True,
-        declarative=True,
-        rechecked={36: NEW},
-        subresource=MAIN,
+        ResourcePoolStatusRequestSpec, immutable=True, declarative=True, rechecked={36: NEW}, subresource=MAIN
     )
-    status = Nested(ResourcePoolStatusRequestStatus, "The usage of the pools.", pointer=True, subresource=STATUS)
+    status = Nested(ResourcePoolStatusRequestStatus, pointer=True, subresource=STATUS)
 
 
 @check(ResourcePoolStatusRequestStatus, until=36)

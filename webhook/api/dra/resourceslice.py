@@ -8,7 +8,7 @@ from typing import Any
 from webhook import formats
 from webhook.api.core.meta import ClusterObject, CountedObject
 from webhook.api.core.nodeselector import NodeSelector, shown_terms
-from webhook.api.dra.binding import skip_node_operations, skipped_operations
+from webhook.api.dra.binding import SKIP_NODE_OPERATIONS, skipped_operations
 from webhook.api.dra.device import CounterSet, Device, list_attributes
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, pool_name
 from webhook.problem import WARNING, Key, Problem, invalid, null, quoted, required, too_many
@@ -19,7 +19,6 @@ from webhook.schema.target import OLDEST
 
 DEVICES_MAX_ITEMS = 128
 ADVANCED_DEVICES_MAX_ITEMS = 64
-COUNTER_SETS_MAX_ITEMS = {35: 8}
 
 _FOUR_WAYS_SINCE = 33
 """From Kubernetes 1.33 each device can say which nodes can use it; older versions are converted to the newest."""
@@ -66,7 +65,7 @@ class ResourceSliceSpec(Struct):
     sharedCounters = Array(
         Nested(CounterSet),
         "The sets of counters that devices of the pool share.",
-        max_items=COUNTER_SETS_MAX_ITEMS,
+        max_items={35: 8},
         declared=TAGGED,
         unique="name",
         since=33,
@@ -81,7 +80,7 @@ class ResourceSliceSpec(Struct):
         since=37,
         gate="DRAPartitionableDevicesType",
     )
-    skipNodeOperations = skip_node_operations()
+    skipNodeOperations = SKIP_NODE_OPERATIONS
 
 
 class ResourceSlice(CountedObject, ClusterObject):
@@ -90,7 +89,7 @@ class ResourceSlice(CountedObject, ClusterObject):
     tagged_since = 35
     immutable_before = "nodeName"
 
-    spec = Nested(ResourceSliceSpec, "Devices, and the nodes that can use them.")
+    spec = Nested(ResourceSliceSpec)
 
 
 class PlainResourceSliceSpec(ResourceSliceSpec):

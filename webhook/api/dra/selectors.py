@@ -19,7 +19,6 @@ from webhook.schema.target import Target
 
 SELECTORS_MAX_ITEMS = 32
 EXPRESSION_MAX_BYTES = 10 * 1024
-DERIVED_ATTRIBUTES_MAX_ITEMS = 32
 
 _LENGTH_LIMITED_SINCE = 32
 
@@ -98,18 +97,4 @@ class DeviceDerivedAttribute(Struct):
     )
     expression = Text(
         "A CEL expression over `device` that computes the value.", checked_by=cel_derived_attribute, required=True
-    )
-
-
-def derived_attributes() -> Array:
-    """Declare attributes that are derived for one request."""
-    return Array(
-        Nested(DeviceDerivedAttribute),
-        "Attributes computed from others, which constraints can compare.",
-        max_items=DERIVED_ATTRIBUTES_MAX_ITEMS,
-        size_ends_list=False,
-        unique="name",
-        at_item=True,
-        since=37,
-        gate="DRADerivedAttributes",
     )

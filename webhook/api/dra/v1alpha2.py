@@ -24,11 +24,6 @@ from webhook.schema.target import MAIN, OLDEST, STATUS, UPDATE_STATUS
 # -- v1alpha2 of Kubernetes 1.27 to 1.30: claims that a driver's own controller allocates
 
 
-RESOURCE_HANDLES_MAX_ITEMS = 32
-RESERVED_FOR_MAX_ITEMS = 32
-NODE_LIST_MAX_ITEMS = 128
-DATA_MAX_BYTES = 16 * 1024
-
 _SKIPPED = {OLDEST: True, 31: False}
 """Up to Kubernetes 1.30 a repeated name is not checked any further."""
 
@@ -42,11 +37,7 @@ class Classic(Object):
 def node_names(doc: str) -> Array:
     """Declare a set of node names."""
     return Array(
-        Text(format=formats.dns_subdomain, always=True),
-        doc,
-        max_items=NODE_LIST_MAX_ITEMS,
-        unique="",
-        skips_repeated=_SKIPPED,
+        Text(format=formats.dns_subdomain, always=True), doc, max_items=128, unique="", skips_repeated=_SKIPPED
     )
 
 
@@ -100,16 +91,14 @@ class ResourceHandle(Struct):
     """The data about an allocated claim that a driver on the node gets."""
 
     driverName = driver_name("The driver that prepares the resource.", required=True)
-    data = Text("The driver's own data.", max_length=DATA_MAX_BYTES)
+    data = Text("The driver's own data.", max_length=16 * 1024)
     structuredData = Nested(StructuredResourceHandle, "The result of structured parameters.", pointer=True, since=30)
 
 
 class AllocationResult(Struct):
     """The nodes and the data of an allocation."""
 
-    resourceHandles = Array(
-        Nested(ResourceHandle), "The data for the drivers, one entry for each.", max_items=RESOURCE_HANDLES_MAX_ITEMS
-    )
+    resourceHandles = Array(Nested(ResourceHandle), "The data for the drivers, one entry for each.", max_items=32)
     availableOnNodes = Nested(NodeSelector, "The nodes from which the claim can be used.", pointer=True)
     shareable = Bool("Whether several pods may use the claim at a time.")
 
@@ -118,20 +107,16 @@ class ResourceClaimStatus(AllocationStatus):
     """The allocation of a claim, and the pods that it is reserved for."""
 
     driverName = driver_name("The driver that allocated the claim.")
-    allocation = Nested(AllocationResult, "The nodes and the data of the allocation.", pointer=True)
-    reservedFor = claimstatus.ResourceClaimStatus.reservedFor.but(
-        max_items=RESERVED_FOR_MAX_ITEMS, skips_repeated=True, declared=None
-    )
+    allocation = Nested(AllocationResult, pointer=True)
+    reservedFor = claimstatus.ResourceClaimStatus.reservedFor.but(max_items=32, skips_repeated=True, declared=None)
     deallocationRequested = Bool("Whether the driver is asked to free the claim.")
 
 
 class ResourceClaim(Classic):
     """A request for a resource, and its allocation."""
 
-    spec = Nested(ResourceClaimSpec, "The requested resource.", immutable=True, subresource=MAIN)
-    status = Nested(
-        ResourceClaimStatus, "The allocation of the claim, and the pods that it is reserved for.", subresource=STATUS
-    )
+    spec = Nested(ResourceClaimSpec, immutable=True, subresource=MAIN)
+    status = Nested(ResourceClaimStatus, subresource=STATUS)
 
 
 @check(DriverAllocationResult)
@@ -187,7 +172,7 @@ class ResourceClaimTemplateSpec(Struct):
 class ResourceClaimTemplate(Classic):
     """A template from which every pod gets its own claim."""
 
-    spec = Nested(ResourceClaimTemplateSpec, "The metadata and the spec of the claims.", immutable=True)
+    spec = Nested(ResourceClaimTemplateSpec, immutable=True)
 
 
 # ResourceClass
@@ -242,10 +227,8 @@ class PodSchedulingContextStatus(Struct):
 class PodSchedulingContext(Classic):
     """The communication of scheduler and drivers about a pod that waits for claims."""
 
-    spec = Nested(PodSchedulingContextSpec, "The nodes for the pod.", subresource=MAIN)
-    status = Nested(
-        PodSchedulingContextStatus, "The nodes for which the pod's claims cannot be allocated.", subresource=STATUS
-    )
+    spec = Nested(PodSchedulingContextSpec, subresource=MAIN)
+    status = Nested(PodSchedulingContextStatus, subresource=STATUS)
 
 
 _SELECTOR = "A CEL expression over attributes; true for suitable instances."
@@ -386,7 +369,7 @@ class ResourceSlice(Classic, ClusterObject):
 
     nodeName = Text("The node that has the resources.", format=formats.dns_subdomain, immutable=True)
     driverName = driver_name("The driver that offers the resources.", required=True, always=True, immutable=True)
-    namedResources = Nested(NamedResourcesResources, "Resources that have names.", pointer=True)
+    namedResources = Nested(NamedResourcesResources, pointer=True)
 
 
 ATTRIBUTE_VALUES = "bool", "int", "intSlice", "quantity", "string", "stringSlice", "version"

@@ -70,8 +70,8 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
         if is_other:
             _refuse_other(kind, own, policies)
         return
-    older = set() if is_other else {_field(misfit) for misfit in _misfits(before, own, policies)}
-    new = [misfit for misfit in found if _field(misfit) not in older]
+    older = set() if is_other else {misfit.path.names for misfit in _misfits(before, own, policies)}
+    new = [misfit for misfit in found if misfit.path.names not in older]
     if wrong := [misfit for misfit in new if misfit.refuses]:
         raise DecodingError(as_reported(wrong)[0].problem().message)
     if new:
@@ -103,11 +103,6 @@ def _go(kind: GroupVersionKind) -> str:
 
 def _unregistered(kind: GroupVersionKind) -> str:
     return f"no kind {quoted(kind.kind)} is registered for version {quoted(kind.api_version)} in scheme {_SCHEME}"
-
-
-def _field(misfit: Misfit) -> tuple[str, ...]:
-    """Return the field that does not fit, without indices: a patch may move the items of a list."""
-    return tuple(step for step in misfit.path if isinstance(step, str))
 
 
 def _misfits(obj: JSONObject, kind: GroupVersionKind, policies: PolicySet) -> list[Misfit]:

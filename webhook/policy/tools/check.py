@@ -47,10 +47,13 @@ from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionK
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import (
     MUTATING,
+    Binding,
     Given,
     MatchResources,
+    ParamRef,
     Policy,
     ResourceRule,
+    Selector,
     StatedExpression,
     policy_of,
 )
@@ -193,6 +196,25 @@ def _unwrapped(node: Expression) -> Expression:
     while isinstance(node, Call) and node.target is not None and node.function in {"orValue", "value"}:
         node = node.target
     return node
+
+
+def metadata_asked(policy: Policy) -> Mapping[str, JSONObject]:
+    """Return the labels and annotations of an object for which the selector and the conditions of a policy ask."""
+    asked: dict[str, JSONObject] = {"labels": labels_asked(policy.match.objects), "annotations": {}}
+    for call in (node for stated in policy.conditions for node in stated.nodes if isinstance(node, Call)):
+        read = [(_field(side), _text(each)) for side, constants in compared(call) for each in constants]
+        if call.function == "@in" and (key := _text(call.arguments[0])):
+            read.append((f"{_field(call.arguments[1])}.{key}", ""))
+        for (field, value), name in product(read, asked):
+            key = field.removeprefix(f"object.metadata.{name}.")
+            if value is not None and key != field:
+                asked[name].setdefault(key, value)
+    return {name: values for name, values in asked.items() if values}
+
+
+def labels_asked(selector: Selector) -> JSONObject:
+    """Return the labels for which a selector asks."""
+    return {each.key: min(each.values, default="") for each in selector if each.operator in {"In", "Exists"}}
 
 
 # -- Finds constants in mutations that fail at run time, whatever the object
@@ -459,60 +481,60 @@ def _unmatched_subresources(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
             yield warning("unmatched-subresource", path, message, f"add {subresource}")._replace(level=NOTE)
 
 
-def _namespaced_params(policies: PolicySet) -> Iterator[PolicyFinding]:
-    """Find bindings whose parameters are looked for in the namespace of the request, where a request has none."""
-    for hook in (*policies.validating, *policies.mutating):
-        param_kind = hook.policy.param_kind
-        if param_kind is None or not policies.is_namespaced(param_kind):
-            continue
-        matched = kinds_matched(hook.policy, policies.kinds)
-        without = [each.kind for each in matched if policies.is_namespaced(each) is False and each.kind != "Namespace"]
-        for binding in hook.bindings if without else ():
-            if binding.param_ref and not binding.param_ref.namespace and not (binding.match and binding.match.rules):
-                message = "parameters are looked for in the namespace of the request: "
-                message += f"for a {without[0]}, which is in none, the policy always fails"
-                path, hint = Path(("spec", "paramRef")), "state the namespace of the parameters"
-                yield PolicyFinding(binding.given, warning("params-without-namespace", path, message, hint))
-
-
-def _missing_params(policies: PolicySet, given: Iterable[Given]) -> Iterator[PolicyFinding]:
-    """Find bindings whose parameters are not among the files, but almost: misspelt, or in another namespace."""
+def _of_bindings(policies: PolicySet, given: Iterable[Given]) -> Iterator[PolicyFinding]:
+    """Find bindings whose parameters or rules cannot work with their policy."""
     stated = by_key((kind_in(each.object), each.object) for each in given)
     for hook in (*policies.validating, *policies.mutating):
         kind = hook.policy.param_kind
+        without = _without_namespace(hook.policy, kind, policies)
         objects = stated.get(kind, []) if kind else []
-        known = [(text(each, "metadata", "namespace"), name_of(each)) for each in objects]
-        is_judged = 0 < len(known) * len(hook.bindings) <= _COMBINATIONS
-        for binding, ref in ((each, each.param_ref) for each in hook.bindings if is_judged):
-            if kind is None or ref is None or not ref.name:
-                continue
-            spaces = {space for space, name in known if name == ref.name}  # one that is not stated may be any
-            around = [name for space, name in known if not ref.namespace or space in {"", ref.namespace}]
-            field, hint = "namespace", f"it is in namespace {either(sorted(spaces))}"
-            if not spaces:
-                field, hint = "name", did_you_mean(ref.name, around, quotes='"')
-            if hint and ref.name not in around:
-                where = f" in namespace {ref.namespace}" if ref.namespace else ""
-                effect = "always fails" if ref.denies_missing else "never applies"
-                message = (
-                    f"{kind.kind} {quoted(ref.name)} is not among the files{where}: without it, the policy {effect}"
-                )
-                path = Path(("spec", "paramRef", field))
-                yield PolicyFinding(binding.given, warning("params-not-found", path, message, hint))
-
-
-def _unmatched_bindings(policies: PolicySet) -> Iterator[PolicyFinding]:
-    """Find bindings for resources that do not exist, or that their policy does not name, without wildcards."""
-    path = Path(("spec", "matchResources"))
-    for hook in (*policies.validating, *policies.mutating):
-        for binding, match in ((each, each.match) for each in hook.bindings if each.match):
-            problems = [*_of_rules(match, path, policies.kinds)]
-            named, of_policy = match.named, hook.policy.match.named
-            if not problems and named and of_policy and named.isdisjoint(of_policy):
-                message = f"no rule of {hook.policy.kind} {quoted(hook.policy.name)} names any of these resources"
-                hint = "a binding narrows its policy: name resources that the policy names, too"
-                problems = [warning("unmatched-rule", path / "resourceRules", message, hint)]
+        params = [(text(each, "metadata", "namespace"), name_of(each)) for each in objects]
+        for binding in hook.bindings:
+            ref, problems = binding.param_ref, [*_unmatched(binding, hook.policy, policies.kinds)]
+            if ref and without and not ref.namespace and not (binding.match and binding.match.rules):
+                message = "parameters are looked for in the namespace of the request: "
+                message += f"for a {without}, which is in none, the policy always fails"
+                hint = "state the namespace of the parameters"
+                problems.append(warning("params-without-namespace", Path(("spec", "paramRef")), message, hint))
+            if kind and ref and ref.name and len(params) * len(hook.bindings) <= _COMBINATIONS:
+                problems += _missing(kind, ref, params)
             yield from (PolicyFinding(binding.given, each) for each in problems)
+
+
+def _without_namespace(policy: Policy, params: GroupVersionKind | None, policies: PolicySet) -> str:
+    """Return a kind without a namespace that a policy with namespaced parameters matches; empty if there is none."""
+    if params is None or not policies.is_namespaced(params):
+        return ""
+    matched = (each for each in kinds_matched(policy, policies.kinds) if policies.is_namespaced(each) is False)
+    return next((each.kind for each in matched if each.kind != "Namespace"), "")
+
+
+def _missing(kind: GroupVersionKind, ref: ParamRef, params: Sequence[tuple[str, str]]) -> Iterator[Problem]:
+    """Find parameters that are not among the files, but almost: misspelt, or in another namespace.
+
+    Args:
+        params: The known ones: their namespaces, which are those of any if they are not stated, and names.
+    """
+    around = [name for space, name in params if not ref.namespace or space in {"", ref.namespace}]
+    spaces = sorted({space for space, name in params if name == ref.name})
+    hint = f"it is in namespace {either(spaces)}" if spaces else did_you_mean(ref.name, around, quotes='"')
+    if hint and ref.name not in around:
+        where = f" in namespace {ref.namespace}" if ref.namespace else ""
+        effect = f"without it, the policy {'always fails' if ref.denies_missing else 'never applies'}"
+        message = f"{kind.kind} {quoted(ref.name)} is not among the files{where}: {effect}"
+        path = Path(("spec", "paramRef", "namespace" if spaces else "name"))
+        yield warning("params-not-found", path, message, hint)
+
+
+def _unmatched(binding: Binding, policy: Policy, kinds: Kinds) -> Iterator[Problem]:
+    """Find rules for resources that do not exist, or that the policy does not name, without wildcards."""
+    if match := binding.match:
+        path, named, of_policy = Path(("spec", "matchResources")), match.named, policy.match.named
+        yield from (problems := [*_of_rules(match, path, kinds)])
+        if not problems and named and of_policy and named.isdisjoint(of_policy):
+            message = f"no rule of {policy.kind} {quoted(policy.name)} names any of these resources"
+            hint = "a binding narrows its policy: name resources that the policy names, too"
+            yield warning("unmatched-rule", path / "resourceRules", message, hint)
 
 
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
@@ -569,8 +591,7 @@ def check_policies(
     manifests = [each if isinstance(each, Given) else Given(each) for each in given]
     policies = load(manifests, release, by_cluster=True, runtime_config=stated)
     kinds = policies.kinds
-    findings = [*policies.findings, *_namespaced_params(policies), *_missing_params(policies, manifests)]
-    findings += _unmatched_bindings(policies)
+    findings = [*policies.findings, *_of_bindings(policies, manifests)]
     costs: list[Cost] = []
     accounts = [SERVICE_ACCOUNT + full_name_of(each).replace("/", ":") for _, each in policies.find(_OF_ACCOUNTS, "")]
     checked, budget = set[int](), Budget(DOCUMENT, is_offline=True)
