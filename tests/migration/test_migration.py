@@ -225,7 +225,7 @@ def test_every_comment_is_kept_and_nothing_else_changes(base: Base, version: str
     if objects(text) != [base.stored[0]]:  # a comment in a text of several lines is none
         return
     changed = converted(text, version)
-    wanted = convert(base.stored[0], f"{GROUP}/{version}", has_zeros=False)
+    wanted = convert(base.stored[0], f"{GROUP}/{version}")
     assert objects(changed) == [wanted]
     assert comments(text) == comments(changed)
     assert converted(changed, version) == changed
