@@ -14,7 +14,7 @@ from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.ast import reads as paths
 from webhook.deviceselectors import witnesses
 from webhook.deviceselectors.fleet import EVERYWHERE, shortened
-from webhook.deviceselectors.parts import Parts, _kept, depends_on_device, guarded, parts_of, reads
+from webhook.deviceselectors.parts import Parts, _kept, depends_on_device, parts_of, reads
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.release import Release
 
@@ -77,7 +77,7 @@ def test_what_cannot_be_compiled_or_nests_macros_has_no_parts() -> None:
 
 @each_row_beside("expression", "expected")
 def test_each_condition_asks_for_what_it_reads(expression: str, expected: str) -> None:
-    assert guarded(expression, {("attributes", "g", "x")}, Release(36)) == expected
+    assert Parts(expression, Release(36)).guarded({("attributes", "g", "x")}) == expected
 
 
 def test_many_nodes_are_shortened() -> None:

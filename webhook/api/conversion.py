@@ -44,14 +44,11 @@ class ConversionError(ValueError):
     """A kind has no counterpart in the wanted version."""
 
 
-def convert(obj: JSONObject, api_version: str, *, has_zeros: bool = True) -> JSONObject:
+def convert(obj: JSONObject, api_version: str) -> JSONObject:
     """Convert an object to another version of its API; the object itself is not changed.
 
     Unknown fields stay where they are, or move with their struct. So do fields that the other version lacks: the API
     server would refuse them there. Malformed values are not touched.
-
-    Args:
-        has_zeros: Whether to write the fields that the API server writes even if empty.
 
     Raises:
         ConversionError: The kind has no counterpart there, such as a classic ResourceClaim of v1alpha2.
@@ -70,7 +67,7 @@ def convert(obj: JSONObject, api_version: str, *, has_zeros: bool = True) -> JSO
         if "/" not in str(api_version):
             msg += ": give group and version, such as resource.k8s.io/v1"
         raise ConversionError(msg)
-    change = _conversion(str(own), api_version, has_zeros).of(source.type)
+    change = _conversion(str(own), api_version).of(source.type)
     moved = {**obj, "apiVersion": api_version}
     converted: JSONObject = moved if change is None else change(moved)
     return converted
@@ -111,10 +108,10 @@ def with_defaults(obj: JSONObject, release: Release = DEFAULT) -> JSONObject:
 
 
 @cache
-def _conversion(source: str, wanted: str, has_zeros: bool) -> Conversion:  # noqa: FBT001 - as it is cached
+def _conversion(source: str, wanted: str) -> Conversion:
     from webhook.schema.derive.conversion import Conversion  # needed only to convert
 
-    return Conversion(VERSIONS[source].replaced, VERSIONS[wanted].replaced, has_zeros=has_zeros)
+    return Conversion(VERSIONS[source].replaced, VERSIONS[wanted].replaced)
 
 
 @cache

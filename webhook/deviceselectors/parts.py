@@ -135,6 +135,7 @@ class Parts:
     """
 
     def __init__(self, expression: str, release: Release, gates: frozenset[str] = frozenset()) -> None:
+        self.release, self.gates = release, gates
         self._environment = devices.selector_environment(release, gates, stored=True)
         self.text = expression
         self.places: Places = {}
@@ -227,7 +228,21 @@ class Parts:
         """What the selector wants, in short, such as ``memory >= 80Gi``."""
         return " and ".join(self._wish(part) for part in self.all)
 
-    def with_presence_test(self, names: Collection[Name]) -> str:
+    def guarded(self, names: Collection[Name]) -> str:
+        """Add a presence test to each condition that reads one of the names, for devices that lack it.
+
+        Returns:
+            The selector; unchanged if no test can be added.
+        """
+        parts = self
+        for _ in range(_MOST_READS):
+            tested = parts_of(parts._with_presence_test(names), self.release, self.gates)
+            if not tested or len(_open(tested.root, names)) >= len(_open(parts.root, names)):
+                break
+            parts = tested
+        return parts.text
+
+    def _with_presence_test(self, names: Collection[Name]) -> str:
         """Add a test before the first condition that reads one of the names without one, if there is one."""
         node, parent, test = _first(self.root, names)
         if not test or node not in self.places:  # what a macro makes is not in the text
@@ -265,6 +280,8 @@ class Parts:
         return f"{name} = {wish[3:]}" if wish.startswith("== ") else f"{name} {wish}"
 
 
+_MOST_READS: Final = 16
+"""The most tests that are added to a selector."""
 _STEPS: Final = 500
 _STEPS_A_CHARACTER: Final = 4
 """The most parts to visit; without macros that double them, even comprehensions have fewer for their text."""
@@ -546,28 +563,6 @@ def drivers_of(selectors: Iterable[JSONObject], release: Release, gates: frozens
 def depends_on_device(node: Expression) -> bool:
     """Tell whether an expression looks at the device at all."""
     return any(isinstance(each, Ident) and each.name == "device" for each in within(node))
-
-
-_MOST_READS: Final = 16
-
-
-def guarded(expression: str, names: Collection[Name], release: Release, gates: frozenset[str] = frozenset()) -> str:
-    """Add a presence test to each condition of a selector that reads a name, for devices that lack it.
-
-    Args:
-        expression: A selector that compiles.
-        names: The names that it reads and devices may lack.
-
-    Returns:
-        The selector; unchanged if no test can be added.
-    """
-    parts = parts_of(expression, release, gates)
-    for _ in range(_MOST_READS):
-        tested = parts_of(parts.with_presence_test(names), release, gates) if parts else None
-        if not parts or not tested or len(_open(tested.root, names)) >= len(_open(parts.root, names)):
-            break
-        parts, expression = tested, tested.text
-    return expression
 
 
 def presence_test(root: Expression, name: Name) -> str:

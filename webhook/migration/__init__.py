@@ -205,13 +205,23 @@ def _converted(obj: JSONObject, newer: JSONObject, wanted: MigrationTarget) -> C
     if (version := wanted.api_version(newer["kind"])) == own:
         return Converted(obj, [], _left(obj, obj))
     try:
-        changed = convert(newer, version, has_zeros=False)
+        changed = convert(newer, version)
     except ConversionError:
         return Converted(obj, [], [_without_version(obj, version, newer["kind"], wanted)])
     is_of = version if changed["kind"] == kind else f"{changed['kind']} of {version}"
     problem = _older(Path(("apiVersion",)), f"{kind} is of {own}, not {is_of}")
     unknown = _unknown(obj, changed, wanted) if newer is obj else []
+    parents = {Path(each.path[:-1]) for each in unknown}
+    if filled_in := set().union(*(_filled_in(parent, obj, changed) for parent in parents)):
+        changed = _without(changed, filled_in, Path())
     return Converted(changed, [problem], [*_left(obj, changed), *unknown])
+
+
+def _filled_in(at: Path, before: JSONObject, after: JSONObject) -> set[Path]:
+    """Find the required fields of a struct that its conversion has left empty, as nothing was there to fill them."""
+    fields = value_at(before, at, {})
+    held = {*fields, *(name for each in fields.values() if isinstance(each, dict) for name in each)}
+    return {at / name for name, value in value_at(after, at, {}).items() if value == "" and name not in held}
 
 
 def _without_version(obj: JSONObject, version: str, newer: str, wanted: MigrationTarget) -> Problem:

@@ -20,7 +20,6 @@ from webhook.deviceselectors.parts import (
     Read,
     comparison,
     equals,
-    guarded,
     is_made,
     parts_of,
     read_of,
@@ -134,7 +133,7 @@ def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
         advice = Advice(f"an attribute is read without its type: leave out .{missing}")
     elif missing:
         lacks = lacking(selector.parts.reads, [each.content for each in groups])
-        advice = ask_first(guarded(selector.parts.text, lacks, context.release, context.gates))
+        advice = ask_first(selector.parts.guarded(lacks))
     elif not fault.detail.has_overload:
         advice = Advice(_of_types(fleet, first.content, selector.parts))
     part = fleet.first_false_part(selector.parts, first.content)

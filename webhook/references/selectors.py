@@ -25,7 +25,6 @@ from webhook.deviceselectors.parts import (
     Read,
     compared,
     depends_on_device,
-    guarded,
     is_made,
     is_textual,
     parts_of,
@@ -620,7 +619,7 @@ def attribute_optional(selector: Selector, context: Context) -> Iterator[Problem
             optional.setdefault(read[:3], (read, known.profile.driver))
     if not optional:
         return
-    advice = ask_first(guarded(selector.parts.text, optional, context.release, context.gates))
+    advice = ask_first(selector.parts.guarded(optional))
     for read, driver in optional.values():
         message = f'not every device of driver "{driver}" has "{read.name}": '
         message += "the error on a device without it ends scheduling for all nodes"

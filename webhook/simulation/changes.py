@@ -25,7 +25,7 @@ from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
 from webhook.deviceselectors.fleet import published
-from webhook.deviceselectors.parts import Parts, Read, comparison, guarded, label, parts_of, read_of
+from webhook.deviceselectors.parts import Parts, Read, comparison, label, parts_of, read_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.formats.quantities import Quantity, readable_quantity
 from webhook.grouping import by_key
@@ -245,7 +245,7 @@ class _Request(NamedTuple):
                 yield self._reselect(what, 0, selector, better)
         missing = {read[:3] for read in unguarded}
         if missing:
-            better = guarded(expression, missing, settings.release, settings.gates)
+            better = parts.guarded(missing)
             yield self._reselect(f"with the selector of {self.title} guarded: {better}", 0, selector, better)
         others = [each for name, values in _lacking(self.answers).items() for each in lowered(parts, name, values)]
         for is_respelt, what, better in of_values(parts, self._values):
@@ -802,7 +802,7 @@ def _of_classes(
             yield _selecting(device_class, better), f"if DeviceClass {name} selects driver {meant}"
         for expression, parts in every.items():
             missing = {one[:3] for one in parts.reads if one.name == error.missing} if parts else set()
-            safe = guarded(expression, missing, settings.release, settings.gates) if missing else expression
+            safe = parts.guarded(missing) if parts and missing else expression
             if safe != expression:
                 better = [safe if each == expression else each for each in written]
                 yield _selecting(device_class, better), f"with the selector of DeviceClass {name} guarded: {safe}"

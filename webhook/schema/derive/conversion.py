@@ -29,11 +29,10 @@ class Conversion:
     Args:
         source: The types that the first version replaces, and their replacements.
         target: The types that the other version replaces, and their replacements.
-        has_zeros: Whether the result has the fields that Go writes even if empty.
     """
 
-    def __init__(self, source: Replaced, target: Replaced, *, has_zeros: bool = True) -> None:
-        self._source, self._target, self._has_zeros = source, target, has_zeros
+    def __init__(self, source: Replaced, target: Replaced) -> None:
+        self._source, self._target = source, target
         self._known: dict[tuple[type[Struct], type[Struct]], Convert | None] = {}
 
     def of(self, type_: type[Struct]) -> Convert | None:
@@ -57,7 +56,7 @@ class Conversion:
             for name, field in theirs.items()
             if name in ours and (change := self._field(field, ours[name])) is not None
         }
-        into, out_of = _into_newest(source), _out_of_newest(target, has_zeros=self._has_zeros)
+        into, out_of = _into_newest(source), _out_of_newest(target)
         if not changes and (source is target or into is out_of is None):
             return None
 
@@ -131,14 +130,14 @@ def _into_newest(type_: type[Struct]) -> Convert | None:
     return boxed
 
 
-def _out_of_newest(type_: type[Struct], *, has_zeros: bool) -> Convert | None:
+def _out_of_newest(type_: type[Struct]) -> Convert | None:
     """Return the function that arranges a value of the newest version as a type does."""
     if box := type_.box:
         own = type_.fields.keys() - {box}
         return lambda value: _boxed(value, box, own)
     if (inlining := type_.inlining) is None:
         return None
-    written = zeros(inlining.of) if has_zeros else {}
+    written = zeros(inlining.of)
     return lambda value: {**written, **_unboxed(value, type_.unboxed)}
 
 
