@@ -379,31 +379,27 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
     covered = {resource for resource, _ in context.inventory.names(COVERED)}
     if not text(mapping(pod, "owner", "labels"), QUEUE) and not text(mapping(pod, "metadata", "labels"), QUEUE):
         return
+    refused = "Kueue does not admit a workload that"
     for path, entry in placed(pod, "spec", "resourceClaims"):
         if source(entry, "resourceClaimName"):
-            message = "Kueue does not admit a workload that names a ResourceClaim"
             hint = "name a ResourceClaimTemplate, with resourceClaimTemplateName"
-            yield finding((*path, "resourceClaimName"), message, hint, "Unsupported")
+            yield finding((*path, "resourceClaimName"), f"{refused} names a ResourceClaim", hint, "Unsupported")
             continue
         for request in items(_devices_of(pod, entry, context), "requests"):
             exactly = mapping(request, "exactly")
-            wanted = "firstAvailable" if "firstAvailable" in request else text(exactly, "allocationMode")
-            if wanted == "firstAvailable" or (wanted == "All" and exactly.get("adminAccess") is not True):
-                what = "allocationMode All" if wanted == "All" else wanted
-                message = f'Kueue does not admit a workload that requests {what}: request "{text(request, "name")}"'
-                hint = "request an exact count of one class"
-                yield finding((*path, "resourceClaimTemplateName"), message, hint, "Unsupported")
-            elif mapped and exactly.get("adminAccess") is not True:
-                name = text(exactly, "deviceClassName")
-                message = f'Kueue does not admit a workload that requests DeviceClass "{name}", '
-                if not (resources := mapped.get(name, [])):
-                    message, hint = f"{message}which its {MAPPED} lack", instead(name, mapped, "they have")
-                elif covered and covered.isdisjoint(resources):
-                    message += f"which it counts as {listed(resources)}: no ClusterQueue covers that"
-                    hint = f"list it in {COVERED} of the ClusterQueue, with a nominalQuota"
-                else:
-                    continue
-                yield finding((*path, "resourceClaimTemplateName"), message, hint, "Unsupported")
+            name, is_admin = text(exactly, "deviceClassName"), exactly.get("adminAccess") is True
+            resources, mode = mapped.get(name, []), text(exactly, "allocationMode")
+            if "firstAvailable" in request or (mode == "All" and not is_admin):
+                what = "firstAvailable" if "firstAvailable" in request else "allocationMode All"
+                why, hint = f'{what}: request "{text(request, "name")}"', "request an exact count of one class"
+            elif mapped and not is_admin and not resources:
+                why, hint = f'DeviceClass "{name}", which its {MAPPED} lack', instead(name, mapped, "they have")
+            elif covered and not is_admin and resources and covered.isdisjoint(resources):
+                why = f'DeviceClass "{name}", which it counts as {listed(resources)}: no ClusterQueue covers that'
+                hint = f"list it in {COVERED} of the ClusterQueue, with a nominalQuota"
+            else:
+                continue
+            yield finding((*path, "resourceClaimTemplateName"), f"{refused} requests {why}", hint, "Unsupported")
 
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"

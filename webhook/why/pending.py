@@ -567,12 +567,9 @@ class _Pending:
         suiting = [node for node, verdict in by_devices.items() if not verdict.reasons]
         # A device plugin provides there what devices provide elsewhere.
         full = [node for node in suiting if any(map(provides, verdicts.by_node[node].missing))]
-        if full != suiting:
-            suiting = [node for node in suiting if node not in full]
-            yield from sorted_as("node", self._kept_from(suiting, round_))
+        if having := [node for node in suiting if node not in full]:
+            yield from sorted_as("node", self._kept_from(having, round_))
             yield from self._unusable(verdicts, round_)
-        elif full and not any(each.by_devices for each in by_devices.values()):
-            yield from sorted_as("node", self._kept_from(full, round_, has_devices=False))
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
             said = "; ".join(rejections.elsewhere(self.scene.cluster, each) for each in allocated)
@@ -745,10 +742,7 @@ class _Pending:
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
-        settings = self.scene.settings
-        inferred = sorted(
-            _NEEDED_GATES & {gate for gate, is_on in settings.stated if is_on} - enabled(settings.release)
-        )
+        inferred = sorted(_NEEDED_GATES & self.scene.settings.gates - enabled(self.scene.settings.release))
         if _NO_DEVICES not in words:
             unseen += cures(_words(words), of_scheduler=True)
         elif inferred:

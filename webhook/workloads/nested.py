@@ -75,12 +75,9 @@ def counted(obj: JSONObject) -> Iterator[tuple[str, str, str]]:
     """
     for _, part in every_object(_with_texts_read(obj)[0]):
         for each in items(part, "deviceClassMappings"):
-            for name in texts(each, "deviceClassNames"):
-                yield "deviceClassMappings", name, text(each, "name")
-    if obj.get("kind") == "ClusterQueue":
-        for each in items(obj, "spec", "resourceGroups"):
-            for resource in texts(each, "coveredResources"):
-                yield "coveredResources", "", resource
+            yield from (("deviceClassMappings", name, text(each, "name")) for name in texts(each, "deviceClassNames"))
+    for each in items(obj, "spec", "resourceGroups") if obj.get("kind") == "ClusterQueue" else ():
+        yield from (("coveredResources", "", resource) for resource in texts(each, "coveredResources"))
 
 
 def _with_texts_read(obj: JSONObject) -> tuple[JSONObject, frozenset[Steps]]:
