@@ -173,6 +173,16 @@ class TestOutput:
         done = draguard("why", "notebook", "--cluster", CLUSTER, "--cluster", tmp_path)
         assert done.out.startswith("ml/notebook: claim gpu not created")
         assert "note: not read: ResourceClaim c: spec:" in done.err
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "default"},
+            "spec": {"containers": [], "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gone"}]},
+            "status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "c"}]},
+        }
+        (tmp_path / "pod.json").write_text(json.dumps(pod), encoding="utf-8")
+        done = draguard("why", "p", "--cluster", CLUSTER, "--cluster", tmp_path)
+        assert done.out.startswith("default/p: ResourceClaim default/c cannot be decoded\n")
 
     def test_a_claim_that_cannot_be_read_is_not_missing(self) -> None:
         pod = made("Pod", "p", "ml", spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}, status={})

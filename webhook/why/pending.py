@@ -414,10 +414,8 @@ class _Pending:
 
     def found(self, placement: Placement) -> _Explained:
         """Return why a placement has no node, and what would help."""
-        known = (each for each in placement.claims if name_of(each) in self._allocated)
-        shared = [
-            each for each in known if mapping(each, "status", "allocation", "nodeSelector") and self._shared(each)
-        ]
+        known = (each for each in placement.claims if name_of(each) in self._allocated and self._shared(each))
+        shared = [each for each in known if mapping(allocation_of(each), "nodeSelector")]
         others = list(self._not_simulated())
         if shared and placement.node:
             others = [self._pinned(shared, placement.node, each) for each in others]
