@@ -239,7 +239,7 @@ def role_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
 
 @rule("ClusterRoleBinding", "RoleBinding", of_field=True)
 def account_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
-    """A binding of a role for DRA names no known ServiceAccount, but almost one, or one in another namespace.
+    """A binding of a role for DRA misspells the name of a ServiceAccount, or its namespace.
 
     The API server takes any name, and refuses the requests of the driver or scheduler later. A pod uses a
     ServiceAccount of its own namespace: a chart that is installed into another one takes the account with it.
