@@ -10,7 +10,7 @@ from webhook.formats import dns_subdomain
 from webhook.hints.names import renamed
 from webhook.hints.selectors import AS_TEXT
 from webhook.inventory import DRA
-from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, placed, text, texts
+from webhook.objects import JSONObject, items, mapping, namespace_of, placed, text, texts
 from webhook.policy.manifest.kinds import Kinds
 from webhook.problem import ERROR, Advice, Path, Problem, Steps, invalid, malformed, not_supported, quoted, required
 from webhook.references.rules import ACCOUNT, Context, drivers_of, finding, rule
@@ -38,7 +38,7 @@ def status_without_part(role: JSONObject, context: Context) -> Iterator[Problem]
     resourceclaims/binding for status.allocation and status.reservedFor, which schedulers set. All roles count: those of
     other files, and of the cluster with --cluster.
     """
-    if _GATE not in context.gates or _allows_parts(context):
+    if _GATE not in context.gates or context.once(_allows_parts):
         return
     for path, each in placed(role, "rules"):
         resources = texts(each, "resources")
@@ -55,6 +55,10 @@ def _allows_parts(context: Context) -> bool:
     """Tell whether any role allows updates of a part of the status."""
     every = _roles(context)
     return any(_verbs_on(every, f"*/{part}", f"resourceclaims/{part}") & verbs for part, verbs in _NEEDED.items())
+
+
+def _verbs_on_claims(context: Context) -> set[str]:
+    return _verbs_on(_roles(context), "resourceclaims")
 
 
 def _roles(context: Context) -> list[JSONObject]:
@@ -79,15 +83,15 @@ def driver_role_incomplete(role: JSONObject, context: Context) -> Iterator[Probl
     watches the slices of its driver, and creates, updates and deletes them. The plugin of kubelet gets the claim of a
     pod before it prepares the devices; for that all roles count.
     """
+    allowed = _verbs_on([role], _SLICES)
     for path, each in placed(role, "rules"):
         resources, verbs = texts(each, "resources"), texts(each, "verbs")
         if DRA not in texts(each, "apiGroups") or _SLICES not in resources or "create" not in verbs:
             continue
-        allowed = _verbs_on([role], _SLICES)
         if missing := [verb for verb in _PUBLISHING if allowed.isdisjoint({_ANY, verb})]:
             message = f"the helper library for drivers needs more verbs for {_SLICES}: {', '.join(missing)}"
             yield finding((*path, "verbs"), message, "add them: without, the driver publishes no devices", "Forbidden")
-        if {"get", _ANY}.isdisjoint(_verbs_on(_roles(context), "resourceclaims")):
+        if {"get", _ANY}.isdisjoint(context.once(_verbs_on_claims)):
             message = "no role allows drivers to get resourceclaims: kubelet's plugin cannot prepare devices"
             hint = "add a rule with resources: [resourceclaims] and verbs: [get]"
             yield finding((*path, "resources", resources.index(_SLICES)), message, hint, "Forbidden")
@@ -210,6 +214,18 @@ def refused_role(role: JSONObject, _context: Context) -> Iterator[Problem]:
                 yield required(path / field, f"resource rules must supply at least one {name}")
 
 
+def _of_dra(context: Context) -> set[tuple[str, str, str]]:
+    """Return the roles that allow something of DRA: kind, namespace and name."""
+    every = (
+        (kind, key, context.inventory.find(kind, *key[::-1])) for kind in ROLES for key in context.inventory.names(kind)
+    )
+    return {(kind, *key) for kind, key, role in every if _is_of_dra(role)}
+
+
+def _names_of_dra(context: Context) -> set[str]:
+    return {name for *_, name in context.once(_of_dra)}
+
+
 def _is_of_dra(role: JSONObject | None) -> bool:
     return any({DRA, *_KINDS} & {*texts(each, "apiGroups"), *texts(each, "resources")} for each in items(role, "rules"))
 
@@ -221,7 +237,7 @@ def refused_binding(binding: JSONObject, context: Context) -> Iterator[Problem]:
     A ServiceAccount has a namespace, which only a RoleBinding may leave out for its own, and no API group. Bindings of
     other roles than those for DRA are not judged.
     """
-    if not any(name_of(each) == text(binding, "roleRef", "name") and _is_of_dra(each) for each in _roles(context)):
+    if text(binding, "roleRef", "name") not in context.once(_names_of_dra):
         return
     kinds = ROLES[::-1] if binding["kind"] == "RoleBinding" else ROLES[:1]
     yield from _referred(mapping(binding, "roleRef"), Path(("roleRef",)), dict.fromkeys(kinds, _RBAC), context)
@@ -257,10 +273,8 @@ def role_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
         return
     message = context.missing(f"{wanted} {quoted(name)}", consequence="the binding has no effect")
     for kind, space in spaces.items():
-        known = [one for at, one in context.inventory.names(kind) if at == space]
-        near = nearest(name, known) if kind == wanted else name
-        role = context.inventory.find(kind, near, space)
-        if _is_of_dra(role):
+        near = nearest(name, context.namesakes(kind, name, space)[1]) if kind == wanted else name
+        if (kind, space, near) in context.once(_of_dra):
             field, meant = ("name", near) if kind == wanted else ("kind", kind)
             yield finding(("roleRef", field), message, renamed(meant), "NotFound")
 
@@ -273,7 +287,7 @@ def account_not_found(binding: JSONObject, context: Context) -> Iterator[Problem
     ServiceAccount of its own namespace: a chart that is installed into another one takes the account with it.
     """
     kind, name = text(binding, "roleRef", "kind"), text(binding, "roleRef", "name")
-    if not _is_of_dra(context.inventory.find(kind, name, "" if kind == ROLES[0] else namespace_of(binding))):
+    if (kind, "" if kind == ROLES[0] else namespace_of(binding), name) not in context.once(_of_dra):
         return
     subjects = [(path, each) for path, each in placed(binding, "subjects") if each.get("kind") == ACCOUNT]
     names = [(text(each, "namespace") or namespace_of(binding), text(each, "name")) for _, each in subjects]
@@ -281,7 +295,7 @@ def account_not_found(binding: JSONObject, context: Context) -> Iterator[Problem
     if any((space, name) in known or ("", name) in known for space, name in names):
         return
     for (path, _), (space, name) in zip(subjects, names, strict=True):
-        elsewhere, around = context.inventory.namesakes(ACCOUNT, name, space)
+        elsewhere, around = context.namesakes(ACCOUNT, name, space)
         near = nearest(name, around)
         if near or (len(elsewhere) == 1 and name != "default"):
             field, meant = ("name", near) if near else ("namespace", elsewhere[0])
