@@ -32,7 +32,7 @@ from tests.cluster.replicas import (
     options_of,
 )
 from tests.serving import eventually
-from webhook.cluster import manager, rotation
+from webhook.cluster import election, manager, rotation
 from webhook.cluster.errors import ClusterError
 from webhook.cluster.manager import Manager
 from webhook.cluster.options import Step, encode_all
@@ -55,7 +55,7 @@ def test_three_replicas_that_start_at_once_serve_one_certificate(
     api: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(manager, "LOOK_SECONDS", 0.1)
-    monkeypatch.setattr(manager, "RETRY_SECONDS", 0.1)
+    monkeypatch.setattr(election, "RETRY_SECONDS", 0.1)
     replicas = [Manager(replace(options_of(api, tmp_path / f"{n}"), identity=f"pod-{n}")) for n in range(3)]
     try:
         with ThreadPoolExecutor() as pool:

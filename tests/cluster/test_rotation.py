@@ -115,9 +115,18 @@ def test_what_does_not_belong_together_is_not_used(fresh: Data, stranger: Data) 
         ({"tls.crt": stranger["tls.crt"], "tls.key": stranger["tls.key"]}, "renew"),
         ({"tls.crt": fresh["ca.crt"], "tls.key": fresh["ca.key"]}, "renew"),  # for no names
         ({"tls.key": odd}, "renew"),  # of a kind that is not used
+        ({"tls.crt": with_unknown_curve(fresh["tls.crt"])}, "renew"),
     ):
         found = following({**fresh, **changed}, kind=kind)
         assert is_trusted(serving(found.data), found.data["ca.crt"], START)
+
+
+def with_unknown_curve(certificate: bytes) -> bytes:
+    """Change the curve of a key in a certificate to one that does not exist."""
+    p256 = bytes.fromhex("2a8648ce3d030107")
+    content = x509.load_pem_x509_certificate(certificate).public_bytes(Encoding.DER)
+    assert p256 in content
+    return x509.load_der_x509_certificate(content.replace(p256, p256[:-1] + b"\x77")).public_bytes(Encoding.PEM)
 
 
 def test_a_lost_authority_key_interrupts_nothing(fresh: Data) -> None:

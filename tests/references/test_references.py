@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.command import draguard, findings
+from tests.command import ROOT, draguard, findings
 from tests.rows import each_row, each_row_beside
 from tests.simulation.clusters import claim, devices, drawing, node, ran
 from tests.simulation.clusters import device_class as drawn_class
@@ -286,6 +286,12 @@ def test_only_a_cluster_tells_what_does_not_exist(tmp_path: Path) -> None:
     said = beside(device_class(), manifest, tmp_path)
     assert 'DeviceClass "qqqqq" does not exist, so pods with this claim stay pending\n' in said
     assert "help: device classes: gpu\n" in said
+
+
+def test_accounts_of_a_cluster_are_unknown(tmp_path: Path) -> None:
+    example = (ROOT / "webhook/explain/examples/account-not-found.yaml").read_text(encoding="utf-8")
+    said = beside(device_class(), example.partition("# passes")[0], tmp_path)
+    assert 'ServiceAccount "gpu-driver" is not among these manifests in namespace kube-system: unless' in said
 
 
 def test_a_cluster_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:

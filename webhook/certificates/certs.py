@@ -61,6 +61,14 @@ def private_key(content: bytes) -> PrivateKey | None:
     return key if isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) else None
 
 
+def is_key_of(key: PrivateKey, certificate: x509.Certificate) -> bool:
+    """Tell whether a certificate has the public key of a private one; not if its key is of an unsupported kind."""
+    try:
+        return key.public_key() == certificate.public_key()
+    except (ValueError, UnsupportedAlgorithm):
+        return False
+
+
 def extension(certificate: x509.Certificate, kind: type[T]) -> T | None:
     """Return an extension of a certificate; None if it has none, or one that cannot be read."""
     try:
@@ -370,7 +378,7 @@ def _load_authority(path: Path, key_path: Path, now: datetime, until: datetime) 
     key = private_key(_read(key_path))
     if key is None:
         raise CertificateError(f"{key_path} holds no ECDSA or RSA key that can be read without a password: {_ADVICE}")
-    if key.public_key() != certificate.public_key():
+    if not is_key_of(key, certificate):
         raise CertificateError(f"{key_path} is not the key of {path}: {_ADVICE}")
     return Certified(certificate, key)
 

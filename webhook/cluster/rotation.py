@@ -35,6 +35,7 @@ from webhook.certificates.certs import (
     alternative_names,
     extension,
     is_authority,
+    is_key_of,
     key_pem,
     new_authority,
     pem,
@@ -298,7 +299,7 @@ def _authorities(content: bytes, now: datetime) -> list[x509.Certificate]:
 def _pair(certificates: Iterable[x509.Certificate], content: bytes) -> Certified | None:
     """Return the certificate that a key belongs to, with the key; None if either cannot be used."""
     key = private_key(content)
-    return next((Certified(each, key) for each in certificates if key and each.public_key() == key.public_key()), None)
+    return next((Certified(each, key) for each in certificates if key and is_key_of(key, each)), None)
 
 
 def _names(certificate: x509.Certificate) -> set[x509.GeneralName]:

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from webhook.documents.stored import ObjectFilter
 
 _TABLE: Final = re.compile(r"\A\s*(?:NAMESPACE +)?NAME(?: +[A-Z][A-Z-]*)+ *$", re.MULTILINE)
-_FIRST: Final = 1000
-"""The characters that are looked at."""
-
-
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _START: Final = 4096
 """Bytes of an input that tell which program wrote it."""
@@ -125,7 +121,7 @@ def _without_manifest(source: str, text: str, selection: Selection) -> Unreadabl
 
     is_stdin = source == STDIN_NAME
     allowed = "" if selection.allow_empty else EMPTY_ALLOWED
-    first = text[:_FIRST].replace("\r\n", "\n")
+    first = text.replace("\r\n", "\n")
     if text.lstrip().startswith(("[", "- ")):
         hint = "a list is not a manifest: write its items as documents, or as the items of a List"
     elif _TABLE.match(first):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import product
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from webhook.formats import dns_subdomain
@@ -19,11 +18,10 @@ from webhook.spelling import nearest
 ROLES: Final = ("ClusterRole", "Role")
 _GATE: Final = "DRAResourceClaimGranularStatusAuthorization"
 _ANY: Final = "*"
-_SLICES: Final = "resourceslices"
 _STATUS: Final = "resourceclaims/status"
 _DRIVER: Final = "resourceclaims/driver"
 _UPDATES: Final = frozenset({_ANY, "update", "patch"})
-_OF_DRIVERS: Final = map("-node:".join, product(("associated", "arbitrary"), ("update", "patch")))
+_OF_DRIVERS: Final = {f"{where}-node:{verb}" for where in ("associated", "arbitrary") for verb in ("update", "patch")}
 _NEEDED: Final = {"driver": {_ANY, *_OF_DRIVERS}, "binding": _UPDATES}
 """The verbs that allow changes of a part of the status, by the subresource that stands for it."""
 
@@ -53,48 +51,18 @@ def status_without_part(role: JSONObject, context: Context) -> Iterator[Problem]
 
 def _allows_parts(context: Context) -> bool:
     """Tell whether any role allows updates of a part of the status."""
-    every = _roles(context)
-    return any(_verbs_on(every, f"*/{part}", f"resourceclaims/{part}") & verbs for part, verbs in _NEEDED.items())
-
-
-def _verbs_on_claims(context: Context) -> set[str]:
-    return _verbs_on(_roles(context), "resourceclaims")
+    rules = (each for role in _roles(context) for each in items(role, "rules"))
+    return any(
+        {DRA, _ANY} & {*texts(each, "apiGroups")}
+        and verbs & {*texts(each, "verbs")}
+        and {_ANY, f"*/{part}", f"resourceclaims/{part}"} & {*texts(each, "resources")}
+        for each in rules
+        for part, verbs in _NEEDED.items()
+    )
 
 
 def _roles(context: Context) -> list[JSONObject]:
     return [role for kind in ROLES for role in context.inventory.all(kind)]
-
-
-def _verbs_on(roles: Iterable[JSONObject], *resources: str) -> set[str]:
-    """Return the verbs that roles allow for some resources of DRA."""
-    rules = (each for role in roles for each in items(role, "rules") if {DRA, _ANY} & {*texts(each, "apiGroups")})
-    return {verb for each in rules if {_ANY, *resources} & {*texts(each, "resources")} for verb in texts(each, "verbs")}
-
-
-_PUBLISHING: Final = ("list", "watch", "create", "update", "delete")
-"""What drivers do with ResourceSlices (k8s.io/dynamic-resource-allocation, resourceslicecontroller.go)."""
-
-
-@rule(*ROLES)
-def driver_role_incomplete(role: JSONObject, context: Context) -> Iterator[Problem]:
-    """A role of a driver lacks verbs that drivers need: it publishes no devices, or prepares none.
-
-    Roles that allow to create ResourceSlices are those of drivers. Kubernetes' helper library for drivers lists and
-    watches the slices of its driver, and creates, updates and deletes them. The plugin of kubelet gets the claim of a
-    pod before it prepares the devices; for that all roles count.
-    """
-    allowed = _verbs_on([role], _SLICES)
-    for path, each in placed(role, "rules"):
-        resources, verbs = texts(each, "resources"), texts(each, "verbs")
-        if DRA not in texts(each, "apiGroups") or _SLICES not in resources or "create" not in verbs:
-            continue
-        if missing := [verb for verb in _PUBLISHING if allowed.isdisjoint({_ANY, verb})]:
-            message = f"the helper library for drivers needs more verbs for {_SLICES}: {', '.join(missing)}"
-            yield finding((*path, "verbs"), message, "add them: without, the driver publishes no devices", "Forbidden")
-        if {"get", _ANY}.isdisjoint(context.once(_verbs_on_claims)):
-            message = "no role allows drivers to get resourceclaims: kubelet's plugin cannot prepare devices"
-            hint = "add a rule with resources: [resourceclaims] and verbs: [get]"
-            yield finding((*path, "resources", resources.index(_SLICES)), message, hint, "Forbidden")
 
 
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -216,10 +184,9 @@ def refused_role(role: JSONObject, _context: Context) -> Iterator[Problem]:
 
 def _of_dra(context: Context) -> set[tuple[str, str, str]]:
     """Return the roles that allow something of DRA: kind, namespace and name."""
-    every = (
-        (kind, key, context.inventory.find(kind, *key[::-1])) for kind in ROLES for key in context.inventory.names(kind)
-    )
-    return {(kind, *key) for kind, key, role in every if _is_of_dra(role)}
+    names, every = context.inventory.names, context.inventory.all
+    known = ((kind, *each) for kind in ROLES for each in zip(names(kind), every(kind), strict=True))
+    return {(kind, *key) for kind, key, role in known if _is_of_dra(role)}
 
 
 def _names_of_dra(context: Context) -> set[str]:
@@ -299,5 +266,7 @@ def account_not_found(binding: JSONObject, context: Context) -> Iterator[Problem
         near = nearest(name, around)
         if near or (len(elsewhere) == 1 and name != "default"):
             field, meant = ("name", near) if near else ("namespace", elsewhere[0])
-            message = context.missing(f'{ACCOUNT} "{name}"', f" in namespace {space}", "this grants nothing")
+            # A cluster's accounts are not read.
+            message = f'{ACCOUNT} "{name}" is not among these manifests in namespace {space}: '
+            message += "unless the cluster has it, this grants nothing"
             yield finding((*path, field), message, renamed(meant), "NotFound")

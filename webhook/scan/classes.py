@@ -212,10 +212,10 @@ def _awaited(pod: JSONObject, cluster: Stored) -> Mapping[str, Sequence[str]]:
     where, inventory = text(pod, *_NODE), cluster.inventory
     if text(pod, "status", "phase") != "Pending" or not where or at(pod, "metadata", "deletionTimestamp"):
         return {}
-    node = inventory.find("Node", where) or {"metadata": {"name": where}}
+    node = inventory.find("Node", where)
     found = filter(None, (inventory.find("ResourceClaim", each, namespace_of(pod)) for each in claims_named(pod)))
-    elsewhere = ((each, "" if serves(each, node) else "has its devices on other nodes") for each in found)
-    left = [(why if allocation_of(each) else _NEVER, named(each)) for each, why in elsewhere]
+    there = ((each, "" if node is None or serves(each, node) else "has its devices on other nodes") for each in found)
+    left = [(why if allocation_of(each) else _NEVER, named(each)) for each, why in there]
     made = {text(each, "name") for each in items(pod, "status", "resourceClaimStatuses")}
     entries = (each for each in items(pod, "spec", "resourceClaims") if text(each, "resourceClaimTemplateName"))
     left += [(_NEVER, f"claim {name}") for each in entries if (name := text(each, "name")) not in made]

@@ -20,10 +20,9 @@ from webhook.allocation.devices import PoolId, Taint, Tolerations, amount, named
 from webhook.allocation.selecting import SCALARS, Fault
 from webhook.api import gates
 from webhook.budget import Budget, DeadlineExceededError, current, limited
-from webhook.cel.errors import EvaluationError, Issues
+from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
-from webhook.cel.syntax.lexer import tokenize
 from webhook.deviceselectors.fleet import published
 from webhook.deviceselectors.parts import Parts, Read, comparison, label, parts_of, read_of
 from webhook.engine.prescheduled import REQUIRED
@@ -405,8 +404,8 @@ def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Other]:
         known: dict[str, Any] = {value: number for value in values if (number := read(value)) is not None}
         fine = [each for each in known if (known[each] < wanted if at_least else wanted < known[each])]
         for value in sorted(fine, key=known.__getitem__, reverse=at_least):
-            written = json.dumps(value) if call else value
-            yield f"{name} {found.operator} {value}", _replaced(parts.text, literal.offset, written)
+            if better := parts.rewritten(literal, json.dumps(value) if call else value):
+                yield f"{name} {found.operator} {value}", str(better.value)
 
 
 def _version(text: str) -> semver.Semver | None:
@@ -440,14 +439,8 @@ def of_values(parts: Parts, values: Callable[[Read], Collection[object]]) -> Ite
             spelled = {str(json.loads(json.dumps(each))).lower(): each for each in known}
             instead = [spelled[near] for near in [nearest(str(constant.value).lower(), spelled)] if near]
         for written in map(json.dumps, instead):
-            yield is_respelt, f"{read.name} = {written}", _replaced(parts.text, constant.offset, written)
-
-
-def _replaced(expression: str, offset: int, written: str) -> str:
-    """Write another constant in place of the one that starts at an offset."""
-    tokens = tokenize(expression, Issues(expression))
-    old = dict(zip(tokens.offsets, tokens.texts, strict=True))[offset]
-    return f"{expression[:offset]}{written}{expression[offset + len(old) :]}"
+            if better := parts.rewritten(constant, written):
+                yield is_respelt, f"{read.name} = {written}", str(better.value)
 
 
 # -- releases of claims that have devices

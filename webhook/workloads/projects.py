@@ -311,8 +311,8 @@ def misnamed(obj: JSONObject) -> Iterator[Problem]:
         for path, kind in ((("kind",), part.get("kind")), *named):
             if isinstance(kind, str) and kind.isalpha() and kind not in KINDS and (near := nearest(kind, KINDS)):
                 hint, fix = renamed(near)
-                message = f'{GROUP} has no kind "{kind}": this is about no objects'
-                yield Problem(WARNING, "unknown-kind", "NotFound", Path((*steps, *path)), message, hint, fix=fix)
+                here, message = Path((*steps, *path)), f'{GROUP} has no kind "{kind}"'
+                yield Problem(WARNING, "unknown-kind", "NotFound", here, message, hint, fix=fix)
 
 
 def _stated(obj: JSONObject, at: Steps, *names: str) -> Iterator[Steps]:

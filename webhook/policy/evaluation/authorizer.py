@@ -113,6 +113,7 @@ _SCHEMA: Final = {
     "properties": {"rules": {"type": "array", "items": _RULE, "examples": [_RULE["examples"]]}},
     "required": ["rules"],
     "additionalProperties": True,
+    "examples": [{"rules": _RULE["examples"]}],
 }
 """What an authorizer's file holds."""
 
