@@ -61,12 +61,12 @@ def _not_there(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     group = scene.inventory.find("PodGroup", group_of(pod)[1], namespace)
     of_group = {text(each, "name") for each in items(group, "spec", "resourceClaims")}
     made = {text(each, "name") for each in items(pod, "status", "resourceClaimStatuses")}
-    rules = ("template-not-found", "claim-not-found")
-    missing = {text(of, "name"): said for rule in rules for of, said in scene.places(rule, pod)}
+    rules = {_TEMPLATE: "template-not-found", _CLAIM: "claim-not-found"}
+    missing = {(kind, text(of, "name")): said for kind, rule in rules.items() for of, said in scene.places(rule, pod)}
     for entry, claim_name in sources_of(pod):
         name, template = text(entry, "name"), source(entry, "resourceClaimTemplateName")
         ref = Ref(_CLAIM, claim_name, namespace) if claim_name else Ref(_TEMPLATE, template, namespace)
-        said, there = missing.get(name, f"{ref} cannot be decoded"), scene.inventory.find(*ref)
+        said, there = missing.get((ref.kind, name), f"{ref} cannot be decoded"), scene.inventory.find(*ref)
         if there is not None:
             if claim_name and at(there, "metadata", "deletionTimestamp"):
                 yield being_deleted(scene, there)
