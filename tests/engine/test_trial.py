@@ -46,6 +46,7 @@ _AT_UPDATE = (
 
 
 _OF_GPU = {"objectSelector": {"matchLabels": {"gpu": "true"}}}
+_AS_NUMBER = "string(int(object.metadata.labels['a']))"
 _OF_TEAM = {"namespaceSelector": {"matchLabels": {"team": "a"}}}
 
 
@@ -75,6 +76,7 @@ def test_objects_have_the_labels_for_which_a_policy_asks(match: dict[str, Any], 
     ("match", "read"),
     (_OF_GPU, "object.metadata.labels['gpu']"),
     (_OF_TEAM, "namespaceObject.metadata.labels['team']"),
+    ({"objectSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}, _AS_NUMBER),
 )
 def test_what_a_selector_ensures_is_there(match: dict[str, Any], read: str) -> None:
     assert tried(*changing(f"Object{{metadata: Object.metadata{{annotations: {{'a': {read}}}}}}}", match=match)) == []

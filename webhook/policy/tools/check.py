@@ -198,13 +198,17 @@ def _unwrapped(node: Expression) -> Expression:
     return node
 
 
+_SOME: Final = "1"
+"""The value of a label or annotation that may have any: a number, as policies often convert it."""
+
+
 def metadata_asked(policy: Policy) -> Mapping[str, JSONObject]:
     """Return the labels and annotations of an object for which the selector and the conditions of a policy ask."""
     asked: dict[str, JSONObject] = {"labels": labels_asked(policy.match.objects), "annotations": {}}
     for call in (node for stated in policy.conditions for node in stated.nodes if isinstance(node, Call)):
         read = [(_field(side), _text(each)) for side, constants in compared(call) for each in constants]
         if call.function == "@in" and (key := _text(call.arguments[0])):
-            read.append((f"{_field(call.arguments[1])}.{key}", ""))
+            read.append((f"{_field(call.arguments[1])}.{key}", _SOME))
         for (field, value), name in product(read, asked):
             key = field.removeprefix(f"object.metadata.{name}.")
             if value is not None and key != field:
@@ -214,7 +218,7 @@ def metadata_asked(policy: Policy) -> Mapping[str, JSONObject]:
 
 def labels_asked(selector: Selector) -> JSONObject:
     """Return the labels for which a selector asks."""
-    return {each.key: min(each.values, default="") for each in selector if each.operator in {"In", "Exists"}}
+    return {each.key: min(each.values, default=_SOME) for each in selector if each.operator in {"In", "Exists"}}
 
 
 # -- Finds constants in mutations that fail at run time, whatever the object
