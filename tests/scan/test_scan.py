@@ -94,7 +94,7 @@ def test_every_fault_is_found_and_nothing_else(line: bytes) -> None:
 GPU = {"uuid": "GPU-1"}
 BY_TEMPLATE = {"name": "gpu", "resourceClaimTemplateName": "gpu"}
 CLUSTERS = clusters(ROOT / "tests/scan/clusters.yaml", "name", "rules", "helps")
-"""Clusters with a fault, the rules that find it, and what helps; and those that look as if they had one, and have none."""
+"""Clusters with a fault, the rules that find it, and what helps; and those that only look as if they had one."""
 
 
 @each_row("case", *CLUSTERS)
