@@ -191,6 +191,15 @@ class TestOutput:
         done = draguard("why", "p", "-n", "ml", "--cluster", "-", stdin=stored)
         assert done.out.startswith("ml/p: ResourceClaim ml/c cannot be decoded\n")
 
+    def test_a_claim_that_cannot_be_read_needs_its_template_no_more(self) -> None:
+        spec = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "deleted"}]}
+        made_of = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "c"}]}
+        pod = made("Pod", "p", "ml", spec=spec, status=made_of)
+        claim = made("ResourceClaim", "c", "ml", version="resource.k8s.io/v1", spec=1)
+        stored = json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod, claim]}).encode()
+        done = draguard("why", "p", "-n", "ml", "--cluster", "-", stdin=stored)
+        assert done.out.startswith("ml/p: ResourceClaim ml/c cannot be decoded\n")
+
     def test_a_node_that_cannot_be_read_is_not_gone(self) -> None:
         running = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
         pod = made("Pod", "p", spec={"nodeName": "a"}, status=running)

@@ -609,3 +609,20 @@ def test_the_work_grows_with_resources_and_versions_of_a_webhook_and_not_with_th
         "the API server does not call the webhook for resourceclaims in v1, which it serves"
     ]
     assert process_time() - before < 5
+
+
+@pytest.mark.parametrize("kind", ["ClusterRole", "ServiceAccount"])
+def test_bindings_to_unknown_names_beside_many_known_ones_take_bounded_work(kind: str) -> None:
+    rbac = {"apiVersion": "rbac.authorization.k8s.io/v1"}
+    rule = {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]}
+    of_kind = {**rbac, "rules": [rule]} if kind == "ClusterRole" else {"apiVersion": "v1"}
+    known: list[Any] = [{**of_kind, "kind": kind, "metadata": {"name": f"driver-{each:05}"}} for each in range(3_000)]
+    known.append({**rbac, "kind": "ClusterRole", "metadata": {"name": "of-driver"}, "rules": [rule]})
+    for each in range(3_000):
+        role = {"kind": "ClusterRole", "name": f"drivre-{each:05}" if kind == "ClusterRole" else "of-driver"}
+        subject = {"kind": "ServiceAccount", "namespace": "default", "name": f"drivre-{each:05}"}
+        binding = {"kind": "ClusterRoleBinding", "metadata": {"name": f"b-{each}"}, "roleRef": role}
+        known.append({**rbac, **binding, "subjects": [subject] if kind == "ServiceAccount" else []})
+    before = process_time()
+    found_in("\n---\n".join(map(json.dumps, known)))
+    assert process_time() - before < 10

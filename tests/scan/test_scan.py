@@ -93,13 +93,15 @@ def test_every_fault_is_found_and_nothing_else(line: bytes) -> None:
 
 GPU = {"uuid": "GPU-1"}
 BY_TEMPLATE = {"name": "gpu", "resourceClaimTemplateName": "gpu"}
-CLUSTERS = clusters(ROOT / "tests/scan/clusters.yaml", "name", "rules")
-"""Clusters with a fault, and the rules that find it; and those that look as if they had one, and have none."""
+CLUSTERS = clusters(ROOT / "tests/scan/clusters.yaml", "name", "rules", "helps")
+"""Clusters with a fault, the rules that find it, and what helps; and those that only look as if they had one."""
 
 
 @each_row("case", *CLUSTERS)
 def test_the_neighbours_of_faults_are_found_and_what_only_looks_like_one_is_not(case: Object) -> None:
-    assert rules(*case["cluster"]) == {*case.get("rules", "").split()}
+    found = [each for each in scanned(*case["cluster"]) if each["level"] != "note"]
+    assert {each["rule"] for each in found} == {*case.get("rules", "").split()}
+    assert re.search(case.get("helps", ""), "\n".join(each["hint"] for each in found))
 
 
 def test_nodes_are_matched_once_for_each_selector_of_slices(monkeypatch: pytest.MonkeyPatch) -> None:

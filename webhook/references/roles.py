@@ -9,7 +9,7 @@ from webhook.formats import dns_subdomain
 from webhook.hints.names import renamed
 from webhook.hints.selectors import AS_TEXT
 from webhook.inventory import DRA
-from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, placed, text, texts
+from webhook.objects import JSONObject, items, mapping, namespace_of, placed, text, texts
 from webhook.policy.manifest.kinds import Kinds
 from webhook.problem import ERROR, Advice, Path, Problem, Steps, invalid, malformed, not_supported, quoted, required
 from webhook.references.rules import ACCOUNT, Context, drivers_of, finding, rule
@@ -36,7 +36,7 @@ def status_without_part(role: JSONObject, context: Context) -> Iterator[Problem]
     resourceclaims/binding for status.allocation and status.reservedFor, which schedulers set. All roles count: those of
     other files, and of the cluster with --cluster.
     """
-    if _GATE not in context.gates or _allows_parts(context):
+    if _GATE not in context.gates or context.once(_allows_parts):
         return
     for path, each in placed(role, "rules"):
         resources = texts(each, "resources")
@@ -182,6 +182,17 @@ def refused_role(role: JSONObject, _context: Context) -> Iterator[Problem]:
                 yield required(path / field, f"resource rules must supply at least one {name}")
 
 
+def _of_dra(context: Context) -> set[tuple[str, str, str]]:
+    """Return the roles that allow something of DRA: kind, namespace and name."""
+    names, every = context.inventory.names, context.inventory.all
+    known = ((kind, *each) for kind in ROLES for each in zip(names(kind), every(kind), strict=True))
+    return {(kind, *key) for kind, key, role in known if _is_of_dra(role)}
+
+
+def _names_of_dra(context: Context) -> set[str]:
+    return {name for *_, name in context.once(_of_dra)}
+
+
 def _is_of_dra(role: JSONObject | None) -> bool:
     return any({DRA, *_KINDS} & {*texts(each, "apiGroups"), *texts(each, "resources")} for each in items(role, "rules"))
 
@@ -193,7 +204,7 @@ def refused_binding(binding: JSONObject, context: Context) -> Iterator[Problem]:
     A ServiceAccount has a namespace, which only a RoleBinding may leave out for its own, and no API group. Bindings of
     other roles than those for DRA are not judged.
     """
-    if not any(name_of(each) == text(binding, "roleRef", "name") and _is_of_dra(each) for each in _roles(context)):
+    if text(binding, "roleRef", "name") not in context.once(_names_of_dra):
         return
     kinds = ROLES[::-1] if binding["kind"] == "RoleBinding" else ROLES[:1]
     yield from _referred(mapping(binding, "roleRef"), Path(("roleRef",)), dict.fromkeys(kinds, _RBAC), context)
@@ -229,10 +240,8 @@ def role_not_found(binding: JSONObject, context: Context) -> Iterator[Problem]:
         return
     message = context.missing(f"{wanted} {quoted(name)}", consequence="the binding has no effect")
     for kind, space in spaces.items():
-        known = [one for at, one in context.inventory.names(kind) if at == space]
-        near = nearest(name, known) if kind == wanted else name
-        role = context.inventory.find(kind, near, space)
-        if _is_of_dra(role):
+        near = nearest(name, context.namesakes(kind, name, space)[1]) if kind == wanted else name
+        if (kind, space, near) in context.once(_of_dra):
             field, meant = ("name", near) if kind == wanted else ("kind", kind)
             yield finding(("roleRef", field), message, renamed(meant), "NotFound")
 
@@ -245,7 +254,7 @@ def account_not_found(binding: JSONObject, context: Context) -> Iterator[Problem
     ServiceAccount of its own namespace: a chart that is installed into another one takes the account with it.
     """
     kind, name = text(binding, "roleRef", "kind"), text(binding, "roleRef", "name")
-    if not _is_of_dra(context.inventory.find(kind, name, "" if kind == ROLES[0] else namespace_of(binding))):
+    if (kind, "" if kind == ROLES[0] else namespace_of(binding), name) not in context.once(_of_dra):
         return
     subjects = [(path, each) for path, each in placed(binding, "subjects") if each.get("kind") == ACCOUNT]
     names = [(text(each, "namespace") or namespace_of(binding), text(each, "name")) for _, each in subjects]
@@ -253,7 +262,7 @@ def account_not_found(binding: JSONObject, context: Context) -> Iterator[Problem
     if any((space, name) in known or ("", name) in known for space, name in names):
         return
     for (path, _), (space, name) in zip(subjects, names, strict=True):
-        elsewhere, around = context.inventory.namesakes(ACCOUNT, name, space)
+        elsewhere, around = context.namesakes(ACCOUNT, name, space)
         near = nearest(name, around)
         if near or (len(elsewhere) == 1 and name != "default"):
             field, meant = ("name", near) if near else ("namespace", elsewhere[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webhook.api.dra.names import NAMED_BY
 from webhook.api.templates import pod_template, source
@@ -57,9 +57,12 @@ _PROBLEM: Final = 1_000
 """How many bytes a problem counts for."""
 _PLAIN: Final = 2
 """The format of marshal in which equal values have equal bytes: later ones contain back references."""
+_MOST_NAMES: Final = 200_000
+"""How many names are read to find what misspelt ones mean: comparing so many takes seconds."""
 _NAMES_A_CLAIM: Final = b"resourceClaimName"
 """A field of pods: whose claim it is, and who uses it, depends on their names."""
 
+T = TypeVar("T")
 Lookup = tuple[str, Path]
 """The kind of an object that is not looked up, and the field that names it."""
 
@@ -158,12 +161,27 @@ class Context:
         """The checked object, and the parts read from it."""
         self._requests: tuple[Any, Sequence[ClaimRequest]] = (None, ())
         """A claim, template or class, and its requests."""
+        self._names_left = _MOST_NAMES
+        """How many of these names may still be read."""
+        self._read: dict[Callable[[Context], Any], Any] = {}
 
     def requests(self, claim: JSONObject) -> Sequence[ClaimRequest]:
         """Return the requests of a claim or template, or what a class selects; most rules read them."""
         if self._requests[0] is not claim:
             self._requests = claim, requests_of(claim, self.inventory)
         return self._requests[1]
+
+    def once(self, read: Callable[[Context], T]) -> T:
+        """Return what a function reads from all known objects, which it does once."""
+        if read not in self._read:
+            self._read[read] = read(self)
+        known: T = self._read[read]
+        return known
+
+    def namesakes(self, kind: str, name: str, namespace: str) -> tuple[list[str], list[str]]:
+        """Look for namesakes in the inventory, which reads all names of a kind; return none after many."""
+        self._names_left -= len(self.inventory.names(kind))
+        return self.inventory.namesakes(kind, name, namespace) if self._names_left >= 0 else ([], [])
 
     def missing(self, what: str, place: str = "", consequence: str = "") -> str:
         """Report that an object is not known; without a cluster, it may exist.

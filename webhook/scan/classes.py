@@ -195,16 +195,19 @@ def pod_bypassed_scheduler(cluster: Stored) -> Iterator[Found]:
     for top, pod, left in waiting.values():
         node, who = text(pod, *_NODE), "it names" if top is pod else "its pods name"
         how = f"{who} node {node} in spec.nodeName, and so bypassed the scheduler"
-        hint = "replace spec.nodeName by a nodeSelector (draguard mutate does it)"
+        hint = "remove spec.nodeName, so that the scheduler chooses a node with these devices"
+        if _ELSEWHERE not in left:
+            hint = "replace spec.nodeName by a nodeSelector (draguard mutate does it)"
         if top is pod and (scheduler := other_scheduler(pod)):
             how = f"its scheduler {scheduler} bound it to node {node} without its devices"
             hint = f"switch on the support of claims in {scheduler}, and create the pod again"
-        claims = "; ".join(f"{listed(names)} {why}" for why, names in left.items())
+        claims = "; ".join(f"{why} {listed(names)}" for why, names in left.items())
         yield Found(top, f"{how}: {claims}", hint, _NODE)
 
 
 _NODE: Final = ("spec", "nodeName")
-_NEVER: Final = "is not allocated, and never will be"
+_NEVER: Final = "nothing will allocate"
+_ELSEWHERE: Final = "other nodes have the devices of"
 
 
 def _awaited(pod: JSONObject, cluster: Stored) -> Mapping[str, Sequence[str]]:
@@ -213,10 +216,10 @@ def _awaited(pod: JSONObject, cluster: Stored) -> Mapping[str, Sequence[str]]:
     if text(pod, "status", "phase") != "Pending" or not where or at(pod, "metadata", "deletionTimestamp"):
         return {}
     node = inventory.find("Node", where)
-    found = filter(None, (inventory.find("ResourceClaim", each, namespace_of(pod)) for each in claims_named(pod)))
-    there = ((each, "" if node is None or serves(each, node) else "has its devices on other nodes") for each in found)
-    left = [(why if allocation_of(each) else _NEVER, named(each)) for each, why in there]
+    found = [each for name in claims_named(pod) if (each := inventory.find("ResourceClaim", name, namespace_of(pod)))]
+    left = [(_NEVER, named(each)) for each in found if not allocation_of(each)]
+    left += [(_ELSEWHERE, named(each)) for each in found if node and not serves(each, node)]
     made = {text(each, "name") for each in items(pod, "status", "resourceClaimStatuses")}
     entries = (each for each in items(pod, "spec", "resourceClaims") if text(each, "resourceClaimTemplateName"))
     left += [(_NEVER, f"claim {name}") for each in entries if (name := text(each, "name")) not in made]
-    return by_key((why, name) for why, name in left if why)
+    return by_key(left)

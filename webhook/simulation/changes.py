@@ -242,8 +242,7 @@ class _Request(NamedTuple):
                 better = f"{expression[:start]}{meant}{expression[end:]}"
                 what = f"with {meant} in place of {written} in the selector of {self.title}"
                 yield self._reselect(what, 0, selector, better)
-        missing = {read[:3] for read in unguarded}
-        if missing:
+        if missing := {read[:3] for read in unguarded}:
             better = parts.guarded(missing)
             yield self._reselect(f"with the selector of {self.title} guarded: {better}", 0, selector, better)
         others = [each for name, values in _lacking(self.answers).items() for each in lowered(parts, name, values)]

@@ -87,12 +87,8 @@ def gone(scene: Scene, name: str, namespace: str, subject: str) -> JSONObject | 
     events = [each for each in scene.of_gone(name, namespace) if text(each.about, "name") == name] if known else []
     if not events:
         return None
-    ended = (
-        [each for each in events if each.reason in {*started.ENDINGS, "Killing"}]
-        or [each for each in events if each.warns]
-        or events
-    )
-    first = ended[0]
+    ending = (each for each in events if each.reason in {*started.ENDINGS, "Killing"})
+    first = next(ending, next((each for each in events if each.warns), events[0]))
     about = Ref("Pod", name, namespace), scene.mentioned(first.words, namespace)
     said = f"the pod is gone; the last that is known of it: {first.reason}: {first.words}"
     found = Cause(said, about, words=f"{first.reason}: {first.words}")
