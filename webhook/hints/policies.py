@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from string import ascii_letters, digits
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST
@@ -33,6 +34,7 @@ _INSTEAD: Final = {
 }
 """Hints for variables of other policies, of other expressions, and of the rules of a CustomResourceDefinition."""
 _OBJECTS: Final = frozenset({"object", "oldObject", "namespaceObject"})
+_OF_PATHS: Final = f"{ascii_letters}{digits}_."
 _ASKED: Final = {Kind.LIST: "VALUE in LIST asks for an item", Kind.MAP: "'KEY' in MAP asks for a key"}
 _COMPARED: Final = {
     QUANTITY: "a quantity is compared with a quantity: quantity('1Gi')",
@@ -52,7 +54,7 @@ def hint_of(error: CompileError, environment: Environment) -> str:
         if issue.code == RESERVED_NAME and (meant := _INSTEAD.get(issue.arguments[0])):
             return meant
         if issue.code == UNDEFINED:
-            return _of_field(issue.arguments[0], issue.arguments[1], environment)
+            return _of_field(issue.arguments[0], issue.arguments[1], environment, error.text[: max(issue.offset, 0)])
         if issue.code == NO_OVERLOAD and (meant := _of_call(issue.arguments[0], issue.arguments[1], environment)):
             return meant
         if issue.code == NOT_A_FIELD:
@@ -86,11 +88,12 @@ def _later(name: str) -> str:
     return ""
 
 
-def _of_field(name: str, owner: str, environment: Environment) -> str:
+def _of_field(name: str, owner: str, environment: Environment, before: str) -> str:
     if name in _OBJECTS and owner == "kubernetes.AdmissionRequest":
         return f"{name} is a variable of its own, beside request"
     parts, nearer = parts_with(name, owner, environment), nearest_field(name, owner, environment)
-    return nearer or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
+    path = before[len(before.rstrip(_OF_PATHS)) :]  # object.spec, where the field of a template is object.spec.spec.x
+    return nearer or (f'did you mean "{path}{"." * bool(path)}{parts[0]}.{name}"?' if len(parts) == 1 else "")
 
 
 def _of_call(function: str, signature: Signature, environment: Environment) -> str:
