@@ -292,7 +292,9 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "claim-names": lambda problem, _: _if(problem.reason == REQUIRED, "add a name, by which containers use the claim"),
     "cel-selector": selectors.hint_of,
     "attribute-of-a-domain": _domain,
-    "qualified-name": lambda problem, _: Advice(_of_identifier(problem.value).hint),  # no fix writes keys
+    "qualified-name": lambda problem, _: Advice(  # no fix writes keys
+        (_respelt(problem.value, "") if problem.detail in _MISNAMED else _of_identifier(problem.value)).hint
+    ),
     "one-source": lambda *_: Advice(
         "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
     ),

@@ -67,8 +67,8 @@ _COMPARISONS: Final = (
     (re.compile(rf"{_CAPACITY}\s*{ORDER}\s*(quantity\({_AMOUNT}\))"), r"\1.compareTo(\3) \2 0"),
     # quantity("40Gi") <= memory -> quantity("40Gi").compareTo(memory) <= 0
     (re.compile(rf"(quantity\({_AMOUNT}\))\s*{ORDER}\s*{_CAPACITY}{NO_FURTHER}"), r"\1.compareTo(\4) \3 0"),
-    # version >= semver("1.2.0") -> version.compareTo(semver("1.2.0")) >= 0
-    (re.compile(rf"{_ATTRIBUTE}\s*{ORDER}\s*(semver\({TEXT}\))"), r"\1.compareTo(\3) \2 0"),
+    # version >= semver("1.2") -> version.compareTo(semver("1.2.0")) >= 0
+    (re.compile(rf"{_ATTRIBUTE}\s*{ORDER}\s*(semver\((?P<version>{TEXT})\))"), r"\1.compareTo(\3) \2 0"),
     # memory >= "40Gi" -> memory.compareTo(quantity("40Gi")) >= 0
     (re.compile(rf"{_CAPACITY}\s*{ORDER}\s*{_AMOUNT}"), r"\1.compareTo(quantity(\3)) \2 0"),
     # memory >= 40Gi -> memory.compareTo(quantity("40Gi")) >= 0
@@ -87,7 +87,7 @@ _COMPARISONS: Final = (
 """Comparisons and reads with one possible meaning, and their form in CEL. In the comments, memory is short for
 ``device.capacity["gpu.example.com"].memory``, and version for ``device.attributes["gpu.example.com"].version``."""
 _LAST: Final = r"""\b(\w+)(?:["']\])?"""
-"""Matches the last name of what is compared, from its start: a search from each of its letters takes quadratic time."""
+"""Matches the name before an operator, at a word boundary: a search from each letter takes quadratic time."""
 _UNIT: Final = '; units follow the number, as in "40Gi"'
 _SHOWN: Final = (
     # memory >= 40 -> memory.compareTo(quantity("40")) >= 0

@@ -384,11 +384,12 @@ def selector_comment(parts: Parts, _: Context) -> Iterator[Problem]:
 def impossible_name(parts: Parts, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute or capacity by a name that is not valid.
 
-    A domain is a DNS subdomain of 63 characters at most, such as gpu.example.com; the name in it is a C identifier of
-    32 characters at most. Drivers cannot publish others, so the read is an error or finds nothing.
+    A domain is a DNS subdomain of 63 characters at most, in upper or lower case, such as gpu.example.com; the name in
+    it is a C identifier of 32 characters at most. Drivers cannot publish others, so the read is an error or finds
+    nothing.
     """
     for read in parts.reads:
-        if faults := formats.dns_subdomain(read.domain, context.release):
+        if faults := formats.driver_name(read.domain, context.release):
             message = f'no driver can publish the domain "{read.domain}": {faults[0]}'
             yield finding((), message, _domain(read, parts.text), "Impossible", read.domain_offset)
         elif faults := formats.c_identifier(read.name, context.release):
