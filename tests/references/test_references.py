@@ -611,18 +611,33 @@ def test_the_work_grows_with_resources_and_versions_of_a_webhook_and_not_with_th
     assert process_time() - before < 5
 
 
-@pytest.mark.parametrize("kind", ["ClusterRole", "ServiceAccount"])
-def test_bindings_to_unknown_names_beside_many_known_ones_take_bounded_work(kind: str) -> None:
+def bindings(kind: str, count: int) -> str:
+    """Return roles or accounts, and a binding to a misspelt name of each."""
     rbac = {"apiVersion": "rbac.authorization.k8s.io/v1"}
     rule = {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]}
     of_kind = {**rbac, "rules": [rule]} if kind == "ClusterRole" else {"apiVersion": "v1"}
-    known: list[Any] = [{**of_kind, "kind": kind, "metadata": {"name": f"driver-{each:05}"}} for each in range(3_000)]
+    space = {} if kind == "ClusterRole" else {"namespace": "default"}
+    names = [{**space, "name": f"driver-{each:05}"} for each in range(count)]
+    known: list[Any] = [{**of_kind, "kind": kind, "metadata": each} for each in names]
     known.append({**rbac, "kind": "ClusterRole", "metadata": {"name": "of-driver"}, "rules": [rule]})
-    for each in range(3_000):
+    for each in range(count):
         role = {"kind": "ClusterRole", "name": f"drivre-{each:05}" if kind == "ClusterRole" else "of-driver"}
         subject = {"kind": "ServiceAccount", "namespace": "default", "name": f"drivre-{each:05}"}
         binding = {"kind": "ClusterRoleBinding", "metadata": {"name": f"b-{each}"}, "roleRef": role}
         known.append({**rbac, **binding, "subjects": [subject] if kind == "ServiceAccount" else []})
+    return "\n---\n".join(map(json.dumps, known))
+
+
+@pytest.mark.parametrize(("kind", "most"), [("ClusterRole", 11), ("ServiceAccount", 8)])
+def test_misspelt_names_in_bindings_are_looked_up_until_many_names_are_read(
+    kind: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(found_in(bindings(kind, 4))) == 4
+    monkeypatch.setattr("webhook.references.rules._MOST_NAMES", most)
+    assert len(found_in(bindings(kind, 4))) == 2
+
+
+def test_many_roles_are_read_once_for_all_bindings() -> None:
     before = process_time()
-    found_in("\n---\n".join(map(json.dumps, known)))
+    found_in(bindings("ClusterRole", 2_000))
     assert process_time() - before < 10

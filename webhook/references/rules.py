@@ -164,6 +164,7 @@ class Context:
         self._names_left = _MOST_NAMES
         """How many of these names may still be read."""
         self._read: dict[Callable[[Context], Any], Any] = {}
+        """What functions have read from all known objects."""
 
     def requests(self, claim: JSONObject) -> Sequence[ClaimRequest]:
         """Return the requests of a claim or template, or what a class selects; most rules read them."""
