@@ -8,6 +8,7 @@ import shlex
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from webhook.allocation.devices import Catalog
@@ -141,7 +142,7 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet) -> int
     judged_by = f"1.{fleet.release}"
     every = [{"kubernetes": judged_by, **as_json(each, found)} for each, found in results]
     told = [] if arguments.quiet else [f"matched as Kubernetes {judged_by}"]
-    show_result([*results_as_text(results, fleet), *told], every, arguments)
+    show_result(chain(results_as_text(results, fleet), told), every, arguments)
     # Only a query that draguard itself failed on has a row without devices.
     if any(not row.devices for _, found in results for row in found):
         return OWN_FAILURE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from itertools import chain
 from time import monotonic
 
 from webhook.budget import Budget, DeadlineExceededError, limited
@@ -90,7 +91,7 @@ def _schedule(ready: Prepared, result: PodReport, limit: Limit, arguments: Names
         values = [{"kubernetes": str(cluster.settings), **each} for each in every]
         summary = [result.summary(answers, arguments.namespace)] * bool(answers or not left)
         last = [] if arguments.quiet else [*summary, told]
-        show_result([*result.answers(answers), *last], values, arguments)
+        show_result(chain(result.answers(answers), last), values, arguments)
     if left:
         names = listed([full_name_of(pod) for pod in left])
         asked = len(ready.reported)
@@ -107,7 +108,7 @@ def _fit(ready: Prepared, result: PodReport, limit: Limit, arguments: Namespace)
     release = str(ready.scheduler.cluster.settings)
     counts = {"kubernetes": release, "pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}
     told = [] if arguments.quiet else [f"simulated as Kubernetes {release}; {NOT_SIMULATED}"]
-    show_result([*result.fit(pod, found, last), *told], counts, arguments)
+    show_result(chain(result.fit(pod, found, last), told), counts, arguments)
     if found.is_cut:
         tell(f"more pods may fit: {limit.passed}; give a longer --timeout")
     return 1 if found.is_cut or not found.pods else 0
