@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from webhook.api.gates import DRA, GATES
@@ -304,12 +305,13 @@ def lost(obj: JSONObject) -> Iterator[Problem]:
 
 def misnamed(obj: JSONObject) -> Iterator[Problem]:
     """Warn of kinds, API groups and feature gates that DRA does not have, as in the target of a patch."""
+    gates = (((*steps, *path), gate) for steps, part in every_object(obj) for path, gate in _gates(part))
+    for steps, gate in islice(gates, _MOST_GATES):
+        if gate not in GATES and (near := nearest(gate, _OF_DRA)):
+            message = f'Kubernetes has no feature gate "{gate}": a component that sets it does not start'
+            yield _unknown("gate", steps, message, Advice(Meant(f'did you mean "{near}"?')))
     is_kyverno = group_of(obj) == "kyverno.io"
     for steps, part in every_object(obj):
-        for path, gate in _gates(part):
-            if gate not in GATES and (near := nearest(gate, _OF_DRA)):
-                message = f'Kubernetes has no feature gate "{gate}": a component that sets it does not start'
-                yield _unknown("gate", (*steps, *path), message, Advice(Meant(f'did you mean "{near}"?')))
         if "metadata" in part or "spec" in part:
             continue  # a manifest
         groups, kinds = list(_named(part, "group", "apiGroups")), list(_named(part, "kind", "kinds"))
@@ -326,6 +328,8 @@ def misnamed(obj: JSONObject) -> Iterator[Problem]:
 
 
 _OF_DRA: Final = [gate for gate in GATES if gate.startswith("DRA") or gate == DRA]
+_MOST_GATES: Final = 2_000
+"""How many feature gates are read: components have hundreds."""
 _FLAG: Final = "feature-gates"
 
 
