@@ -17,7 +17,7 @@ from webhook.documents import Document
 from webhook.edit.rewrite import with_objects
 from webhook.findings import Finding, found, guarded
 from webhook.migration.classic import CLASSIC, Parameters, from_classic, lost
-from webhook.objects import JSONObject, text
+from webhook.objects import JSONObject, group_of, text
 from webhook.problem import ERROR, Path, Problem, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -26,6 +26,8 @@ from webhook.schema.fields import compile_struct
 from webhook.schema.suggest import instead
 from webhook.schema.target import CREATE
 from webhook.workloads import Locations, pods_in
+from webhook.workloads.locations import is_held
+from webhook.workloads.projects import TRIED, parts_of_dra
 
 
 class Migrated(NamedTuple):
@@ -189,7 +191,8 @@ def converted(obj: Any, wanted: MigrationTarget, parameters: Parameters) -> Conv
         are_flat = all(release >= _FLAT_CLAIMS_SINCE for release in wanted.releases)
         changed, entries = _with_flat_claims(obj, wanted.locations) if are_flat else (obj, [])
         message = "pods of Kubernetes 1.31 and later name claims and templates without source"
-        return Converted(changed, [_older(Path((*steps, "source")), message) for steps in entries], [])
+        older = [_older(Path((*steps, "source")), message) for steps in entries]
+        return _with_held(Converted(changed, older, []), wanted, parameters)
     if own != CLASSIC:
         return _converted(obj, obj, wanted)
     newer, problems = from_classic(obj, parameters)
@@ -197,6 +200,19 @@ def converted(obj: Any, wanted: MigrationTarget, parameters: Parameters) -> Conv
         return Converted(obj, [], problems)
     result = _converted(obj, {**newer, "apiVersion": f"{GROUP}/v1"}, wanted)
     return result._replace(lost=problems) if result.older else result
+
+
+def _with_held(whole: Converted, wanted: MigrationTarget, parameters: Parameters) -> Converted:
+    """Convert the manifests in an object of another project, such as a ManifestWork, as well."""
+    parts = () if group_of(whole.object) in TRIED else parts_of_dra(whole.object)
+    manifests = [(at, each) for at, each in parts if is_held(each) and find(each["apiVersion"], each["kind"])]
+    changed = deepcopy(whole.object) if manifests else whole.object
+    for at, each in reversed(manifests):
+        held = converted(each, wanted, parameters)
+        value_at(changed, at[:-1])[at[-1]] = held.object
+        whole.older.extend(problem._replace(path=Path((*at, *problem.path))) for problem in held.older)
+        whole.lost.extend(problem._replace(path=Path((*at, *problem.path))) for problem in held.lost)
+    return whole._replace(object=changed)
 
 
 def _converted(obj: JSONObject, newer: JSONObject, wanted: MigrationTarget) -> Converted:
