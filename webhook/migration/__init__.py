@@ -137,6 +137,8 @@ def converted(obj: Any, wanted: MigrationTarget, parameters: Parameters) -> Conv
         wanted: The versions to convert to.
         parameters: The parameters that claims of v1alpha2 may refer to.
     """
+    if not isinstance(obj, dict):
+        return Converted(obj)
     own, kind = text(obj, "apiVersion"), text(obj, "kind")
     if not own.startswith(f"{GROUP}/"):
         return _with_held(_with_flat_claims(obj, wanted), wanted, parameters)
