@@ -7,7 +7,7 @@ order and words. Constraints follow ``allocator_incubating.go`` (matchAttributeC
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -335,10 +335,19 @@ class Demand:
         every = [each for claim in self.claims for each in claim.constraints]
         self._number = by_content(lambda each: numbers.setdefault(_behaviour(each, asks, every), len(numbers)))
 
+        self._step = by_content(
+            lambda each: numbers.setdefault((self._number(each), *_first_false(each, asks)), len(numbers))
+        )
+
     def behaviours(self, devices: Sequence[Device]) -> tuple[int, ...]:
         """Return a number for each device, which is the same for devices that no request can tell apart."""
         number = self._number
         return tuple([number(device.content) for device in devices])
+
+    def steps(self, devices: Sequence[Device]) -> tuple[int, ...]:
+        """Return a number for each device, the same for those that requests exclude at the same steps, too."""
+        step = self._step
+        return tuple([step(device.content) for device in devices])
 
     def _request(self, claim: int, place: int, raw: JSONObject) -> RequestDemand:
         name, alternatives = raw.get("name", ""), raw.get("firstAvailable") or ()
@@ -410,6 +419,13 @@ class Demand:
             made.compares_devices = not (with_lists or self._variant.compares_values)
             return made
         raise Stop(Complaint(claim, f", constraint #{number}: empty constraint (unsupported constraint type?)"))
+
+
+def _first_false(content: Content, asks: Sequence[Ask]) -> Iterator[bool | None]:
+    """Tell of each request whether the first selector that excludes a device is one of its class; None if none does."""
+    for ask in asks:
+        first = ask.chooser.first_false(content)
+        yield first and first.of_class
 
 
 def _behaviour(content: Content, asks: Sequence[Ask], constraints: Sequence[Constraint]) -> Hashable:
