@@ -279,11 +279,13 @@ class Context:
     def free(self) -> Cluster | None:
         """The cluster with all its devices free; None if no allocator is known for the release and its gates.
 
-        Where no nodes are known, those that slices name count, unless labels decide.
+        It is that of the first patch release whose scheduler does not crash for some claims. Where no nodes are known,
+        those that slices name count, unless labels decide.
         """
         if not self.uses_allocator:
             return None
-        from webhook.simulation.cluster import Cluster, Settings  # most manifests need no allocator
+        from webhook.allocation.features import CRASHES_UNTIL  # most manifests need no allocator
+        from webhook.simulation.cluster import Cluster, Settings
 
         found, slices = Inventory(), [each for each in self.inventory.all("ResourceSlice") if at(each, "spec", "pool")]
         others = (each for kind in ("DeviceClass", "DeviceTaintRule") for each in self.inventory.all(kind))
@@ -297,7 +299,7 @@ class Context:
             for name in dict.fromkeys(text(each, "spec", "nodeName") for each in slices):
                 found.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
         try:
-            return Cluster(found, Settings(self.release, self.gates))
+            return Cluster(found, Settings(self.release, self.gates, CRASHES_UNTIL.get(self.release, 0)))
         except (LookupError, ValueError):
             return None
 

@@ -178,7 +178,8 @@ class Answers:
         why, self._advice = self._why(placement)
         reason = placement.reason
         if not reason and placement.node is None:
-            reason = binding.used_up(placement.claims) if placement.is_unbound else ""
+            unbound = (binding.used_up(placement.claims), *self._untimed(placement)) if placement.is_unbound else ()
+            reason = next(filter(None, unbound), "")
             error = placement.error and f"an error ends the scheduling of the pod on all nodes: {placement.error}"
             reason = reason or error or why["reason"] or (placement.condition or {}).get("message", "")
         return _answer(placement, reason, why, self._notes(placement))
@@ -255,20 +256,25 @@ class Answers:
             until = f": the scheduler waits until {written(now + timedelta(seconds=left))}" if is_waiting else ""
             notes.append(f"times are as of {written(now)}, the newest one in the cluster's objects{until}")
         settings = self._cluster.settings
-        if placement.node is None and placement.verdicts is not None and self._cluster.waits:
-            notes += [
-                f"claim {full_name_of(each)} was allocated without allocationTimestamp, by an earlier release: "
-                f"Kubernetes 1.{settings.release} cannot reserve it for another pod"
-                for each in placement.claims
-                if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
-                if placement.candidates or any(one.uid != uid_of(placement.pod) for one in reserved_for(each))
-            ]
+        notes += () if placement.is_unbound else self._untimed(placement)
         notes += [*self._gone(placement), *self._ungated(placement), *self._empty(placement)]
         assumed = map(self._cluster.assumed, placement.claims)
         notes += dict.fromkeys(filter(None, assumed))
         if settings.taint_rules_ignored and any(_concerned(each, self._cluster) for each in placement.claims):
             notes.append(settings.taint_rules_ignored)
         return [*notes, *self._left_out(placement)]
+
+    def _untimed(self, placement: Placement) -> Iterator[str]:
+        """Report claims that cannot be reserved for a pod without a node, as an earlier release allocated them."""
+        is_tried = placement.node is None and placement.verdicts is not None and self._cluster.waits
+        for claim in placement.claims if is_tried else ():
+            is_timed = bool(text(allocation := allocation_of(claim), "allocationTimestamp"))
+            others = (each for each in reserved_for(claim) if each.uid != uid_of(placement.pod))
+            if allocation and not is_timed and (placement.candidates or any(others)):
+                yield (
+                    f"claim {full_name_of(claim)} was allocated without allocationTimestamp, by an earlier release: "
+                    f"Kubernetes 1.{self._cluster.settings.release} cannot reserve it for another pod"
+                )
 
     def _left_out(self, placement: Placement) -> Iterator[str]:
         """List the parts of a pod that were not simulated, but may change where it runs."""

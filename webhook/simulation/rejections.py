@@ -783,7 +783,7 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "", who: str = 
     }[step]
     why = request["because"] and request["because"] + where
     if request["heldBy"] and step == "free":
-        why = f"{'the others ' * bool(short.left)}held by {_holders(request)}"
+        why = f"{'and the others are ' * bool(short.left)}held by {_holders(request)}"
     if step in UNSEEN and request["unused"]:  # these pools have devices of the class
         why = _pool(request["unused"][0])
     most = f"at most {short.left}" if short.left else ""

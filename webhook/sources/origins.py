@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from textwrap import dedent
@@ -26,10 +26,9 @@ from webhook.sources.bases import named_in
 from webhook.sources.options import kustomization_of
 
 _ACTION: Final = "{{"
-_OUTPUT: Final = re.compile(r"(?:\s*\{\{-|\{\{).*?(?:-\}\}\s*|\}\})")
-"""An action, with the white space that it removes."""
 _KEY: Final = re.compile(r"(?:- +)*(?:[\"']?[\w./-]+[\"']?:|-(?= ))")
-_WORD: Final = re.compile(r"[\w./-]+|\S")
+_PART: Final = re.compile(r"\{\{.*?\}\}|[\w./-]+|\S")
+"""An action, a word, or a sign in a line."""
 _CONTROL: Final = re.compile(r"\{\{-?\s*(?:if|else|end|with|range|define|block|\$\w+\s*:?=|/\*)")
 """Actions that write nothing themselves."""
 _MOST: Final = 4_000_000
@@ -48,73 +47,59 @@ def locate(template: str, rendered: str, line: int, column: int) -> tuple[int, i
     Returns:
         The line, the column, and the text of the line; None if they are unknown.
     """
-    aligned = _aligned(template, rendered)
+    aligned = _aligned(template, rendered, _lines)
     if not 1 <= line <= len(aligned) or aligned[line - 1] < 0:
         return None
-    text, written = template.splitlines()[aligned[line - 1]], rendered.splitlines()[line - 1]
-    margin = len(text) - len(text.lstrip())
-    at = margin + _offset(text.strip(), written.strip(), column - 1 - (len(written) - len(written.lstrip())))
-    return aligned[line - 1] + 1, at + 1, text if len(text) <= MAX_EXCERPT else ""
+    found = aligned[line - 1]
+    text = template.splitlines()[found]
+    at = _offset(text, rendered.splitlines()[line - 1], column - 1)
+    return found + 1, at + 1, text if len(text) <= MAX_EXCERPT else ""
 
 
 def _offset(source: str, written: str, at: int) -> int:
-    """Return the offset in a template's line for one in its output; that of the only action, or 0, if it is unknown."""
-    if _start(source) != _start(written) or at <= 0:
-        return 0
-    actions = list(_OUTPUT.finditer(source))
-    offset, is_text = _counterpart(source, actions, written, at)
-    if is_text:
-        return offset
-    word = _WORD.match(written, at)
-    places = [each.start() for each in _WORD.finditer(source) if word and each[0] == word[0]]
-    if len(places) == 1:
-        return places[0]
-    return source.index(_ACTION) if offset < 0 and len(actions) == 1 else max(offset, 0)
-
-
-def _counterpart(source: str, actions: Sequence[re.Match[str]], written: str, at: int) -> tuple[int, bool]:
-    """Return the offset in a template's line of the text or action that wrote an offset of its output; -1 if unknown.
-
-    Returns:
-        The offset, and whether it is one of the text between actions, which is the same in both.
-    """
-    done = begin = writer = 0
-    for end, action in [*((each.start(), each) for each in actions), (len(source), None)]:
-        text = source[begin:end]
-        place = written.find(text, done) if action else len(written) - len(text)
-        if place < done or not written.startswith(text, place) or (begin == 0 and place):
-            return (writer if at == done else -1), False
-        if at < place:
-            return writer, False
-        if at < place + len(text):
-            return begin + at - place, True
-        if action:
-            done, begin, writer = place + len(text), action.end(), source.index(_ACTION, end)
-    return writer, False
+    """Return the offset in a template's line for one in its output; that of the line's text if it is unknown."""
+    first = len(source) - len(source.lstrip())
+    if _start(source.strip()) != _start(written.strip()):
+        return first
+    aligned, parts = _aligned(source, written, _PART.findall), [*_PART.finditer(written)]
+    place = next((index for index, each in enumerate(parts) if at < each.end()), -1)
+    if place < 0 or not aligned or aligned[place] < 0:
+        return first
+    found, part = [*_PART.finditer(source)][aligned[place]], parts[place]
+    if found[0] == part[0]:
+        return found.start() + max(at - part.start(), 0)
+    return found.start() if found[0].startswith(_ACTION) else first
 
 
 @lru_cache(maxsize=16)
-def _aligned(template: str, rendered: str) -> Sequence[int]:
-    """Return, for each rendered line, the index of its line in the template; -1 if there is none."""
-    source, written = ([line.strip() for line in text.splitlines()] for text in (template, rendered))
+def _aligned(template: str, rendered: str, split: Callable[[str], Sequence[str]]) -> Sequence[int]:
+    """Return, for each line or part of a rendered text, the index of its origin in the template; -1 if there is none.
+
+    Args:
+        split: Returns the lines or parts of a text.
+    """
+    source, written = split(template), split(rendered)
     if len(source) * len(written) > _MOST:
         return ()
-    plain = {line for line in source if _ACTION not in line}
-    left = [line if line in plain else _start(line) for line in written]
-    right = [line if line in plain else _start(line) for line in source]
+    plain = {each for each in source if _ACTION not in each}
+    left = [each if each in plain else _start(each) for each in written]
+    right = [each if each in plain else _start(each) for each in source]
     often = Counter(right)
-    if sum(often[line] for line in left) * min(len(left), len(right)) > _MOST_STEPS:
+    if sum(often[each] for each in left) * min(len(left), len(right)) > _MOST_STEPS:
         return ()
     found = [-1] * len(written)
     for block in SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
-        for index in range(block.size):
-            found[block.a + index] = block.b + index
+        found[block.a : block.a + block.size] = range(block.b, block.b + block.size)
     last = -1
-    for index, token in enumerate(left):
+    for index, each in enumerate(left):
         if found[index] < 0:
-            found[index] = right.index(token) if token and right.count(token) == 1 else _writer(source, last)
+            found[index] = right.index(each) if each and often[each] == 1 else _writer(source, last)
         last = found[index]
     return found
+
+
+def _lines(text: str) -> Sequence[str]:
+    return [each.strip() for each in text.splitlines()]
 
 
 def _start(line: str) -> str:
@@ -124,7 +109,7 @@ def _start(line: str) -> str:
 
 
 def _writer(source: Sequence[str], last: int) -> int:
-    """Return the action that has probably written the lines after the last known one."""
+    """Return the action that has probably written what comes after the last known line or part."""
     for index in range(last + 1, len(source)):
         if source[index].startswith(_ACTION):
             if not _CONTROL.match(source[index]):

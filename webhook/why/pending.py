@@ -141,8 +141,8 @@ class Lacks:
         for claim in self._needs.claims:
             written = self._source(claim)
             for each in every_rule()["never-allocated"].check(claim, self._scene.context):
-                helps = () if isinstance(each.hint, Remark) else (each.hint,)
-                yield Cause(f"{written} is never allocated: {each.message}", [written], helps, sort="no-device")
+                cause = Cause(f"{written} is never allocated: {each.message}", [written], sort="no-device")
+                yield cause if isinstance(each.hint, Remark) else cause._replace(fallback=each.hint)
 
     def _of_request(self, asked: _Asked) -> Cause:
         """Say which step leaves too few devices for a request, and why."""
@@ -334,12 +334,13 @@ def explain(scene: Scene, pod: JSONObject) -> _Explained:
 
 
 def helps(scene: Scene, cause: Cause, placement: Placement | None) -> tuple[str, ...]:
-    """Return the changes with which a pod would get a node, and what releases claims that keep devices for nothing."""
+    """Return what helps: changes with which a pod would get a node, and what releases claims that no pod uses."""
     changes = [each["change"] for each in scene.answers.of(placement)["why"]["help"]] if placement else []
     held = (each for each in refs_of(cause.about) if each.kind == "ResourceClaim")
     stored = (scene.inventory.find(each.kind, each.name, each.namespace) for each in held)
     faults = (fault_of(each, scene) for each in stored if each)
-    return (*changes, *(each.hint for each in faults if each))
+    own = cause.helps or (() if changes or not cause.fallback else (cause.fallback,))
+    return (*changes, *(each.hint for each in faults if each), *own)
 
 
 _NOT_SCALED: Final = {"cluster-autoscaler": "NotTriggerScaleUp", "karpenter": "FailedScheduling"}
@@ -423,7 +424,7 @@ class _Pending:
         causes = [*first, *self._simulated(placement, is_explained=bool(first))]
         if not causes:
             reason = self.scene.answers.of(placement)["why"]["reason"]
-            causes = [Cause(reason, [*self.sources.values()])]
+            causes = [Cause(reason, [*self.sources.values()], sort="claim" if placement.is_unbound else "")]
         # The simulation does not know these reasons: what it finds would not help.
         return causes, None if others else placement
 

@@ -107,6 +107,7 @@ class Cause(NamedTuple):
         names_pod: Whether the sentence names the pod.
         sort: The sort of cause that keeps a pod pending, one of `SORTS`.
         words: The message of a component that the sentence quotes, whose cure helps if nothing else does.
+        fallback: What helps if the simulation finds no change that does.
     """
 
     text: str
@@ -117,6 +118,7 @@ class Cause(NamedTuple):
     names_pod: bool = False
     sort: str = ""
     words: str = ""
+    fallback: str = ""
 
 
 NOT_EXPLAINED: Final = "not-explained"
