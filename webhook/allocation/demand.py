@@ -13,9 +13,18 @@ from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take, as_published, take
-from webhook.allocation.devices import Content, Device, Taint, Tolerations, named, terms
+from webhook.allocation.devices import Content, Taint, Tolerations, named, terms
 from webhook.allocation.features import Implementation
-from webhook.allocation.selecting import LISTS, RUNTIME, SCALARS, Chooser, DeviceValues, Selectors, by_content
+from webhook.allocation.selecting import (
+    LISTS,
+    RUNTIME,
+    SCALARS,
+    Chooser,
+    DeviceValues,
+    Selectors,
+    by_content,
+    of_devices,
+)
 from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.devices import MAX_COST
@@ -333,21 +342,17 @@ class Demand:
         self.asks: Sequence[Ask] = [ask for request in self.order if request is not None for ask in request.asks]
         asks, numbers = self.asks, dict[Hashable, int]()
         every = [each for claim in self.claims for each in claim.constraints]
-        self._number = by_content(lambda each: numbers.setdefault(_behaviour(each, asks, every), len(numbers)))
 
-        self._step = by_content(
-            lambda each: numbers.setdefault((self._number(each), *_first_false(each, asks)), len(numbers))
-        )
+        def behaviour(content: Content) -> int:
+            return numbers.setdefault(_behaviour(content, asks, every), len(numbers))
 
-    def behaviours(self, devices: Sequence[Device]) -> tuple[int, ...]:
-        """Return a number for each device, which is the same for devices that no request can tell apart."""
-        number = self._number
-        return tuple([number(device.content) for device in devices])
+        def steps(content: Content) -> int:
+            return numbers.setdefault((behaviour(content), *_first_false(content, asks)), len(numbers))
 
-    def steps(self, devices: Sequence[Device]) -> tuple[int, ...]:
-        """Return a number for each device, the same for those that requests exclude at the same steps, too."""
-        step = self._step
-        return tuple([step(device.content) for device in devices])
+        self.behaviours = of_devices(behaviour)
+        """Returns a number for each device, which is the same for those that no request can tell apart."""
+        self.steps = of_devices(steps)
+        """Returns a number for each, which is the same for devices that requests exclude at the same steps, too."""
 
     def _request(self, claim: int, place: int, raw: JSONObject) -> RequestDemand:
         name, alternatives = raw.get("name", ""), raw.get("firstAvailable") or ()

@@ -40,7 +40,6 @@ from webhook.inventory.claims import (
     pods_using,
     requests_of,
     results_of,
-    shape_of,
     uid_of,
 )
 from webhook.inventory.quotas import Quotas
@@ -719,8 +718,9 @@ class Needs(NamedTuple):
             [{key: each[key] for key in _OF_CONTAINER if each.get(key)} for each in spec.get(name) or ()]
             for name in ("containers", "initContainers")
         ]
+        asked = [(each.get("spec"), allocation_of(each) and each["status"]) for each in claims]
         names = {each["metadata"]["name"] for each in claims}
-        shape = [placed, containers, [*map(shape_of, claims)], len(names), self.leftover is None]
+        shape = [placed, containers, asked, len(names), self.leftover is None]
         return json.dumps(shape, sort_keys=True)
 
 
