@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final, TypeVar
 
-from webhook.allocation.devices import Catalog, Content, named
+from webhook.allocation.devices import Catalog, Content, Device, named
 from webhook.allocation.features import Implementation
 from webhook.budget import current
 from webhook.cel.cache import Cache
@@ -135,6 +135,12 @@ def by_content(look: Callable[[Content], Result]) -> Callable[[Content], Result]
         return found
 
     return find
+
+
+def of_devices(look: Callable[[Content], Result]) -> Callable[[Sequence[Device]], tuple[Result, ...]]:
+    """Return a function that looks at the content of each of some devices, at each content once."""
+    find = by_content(look)
+    return lambda devices: tuple([find(device.content) for device in devices])
 
 
 _UNSEEN: Final = object()
