@@ -185,7 +185,8 @@ class _Selector:
             result = self._compiled.evaluate(self._values.of(content), meter=Meter(MAX_COST))
         except CelError as error:
             if not isinstance(error, EvaluationError):
-                is_stopped = not isinstance(error, CostLimitExceededError) or error.left < 0  # else cel-go panics at a type
+                # Where no cost is exceeded, cel-go panics at a type.
+                is_stopped = not isinstance(error, CostLimitExceededError) or error.left < 0
                 return Fault(f"{RUNTIME}{error}", has_overload=is_stopped, is_runtime=True)
             missing, has_overload = error.missing, error.has_overload
             return Fault(f"{RUNTIME}{error}", missing=missing, has_overload=has_overload, is_runtime=True)
