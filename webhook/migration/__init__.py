@@ -17,7 +17,7 @@ from webhook.documents import Document
 from webhook.edit.rewrite import with_objects
 from webhook.findings import Finding, found, guarded
 from webhook.migration.classic import CLASSIC, Parameters, from_classic, lost
-from webhook.objects import JSONObject, text
+from webhook.objects import JSONObject, group_of, text
 from webhook.problem import ERROR, Path, Problem, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -26,6 +26,8 @@ from webhook.schema.fields import compile_struct
 from webhook.schema.suggest import instead
 from webhook.schema.target import CREATE
 from webhook.workloads import Locations, pods_in
+from webhook.workloads.locations import is_held
+from webhook.workloads.projects import TRIED, parts_of_dra
 
 
 class Migrated(NamedTuple):
@@ -137,7 +139,7 @@ def converted(obj: Any, wanted: MigrationTarget, parameters: Parameters) -> Conv
     """
     own, kind = text(obj, "apiVersion"), text(obj, "kind")
     if not own.startswith(f"{GROUP}/"):
-        return _with_flat_claims(obj, wanted)
+        return _with_held(_with_flat_claims(obj, wanted), wanted, parameters)
     if find(own, kind) is None:
         return Converted(obj, lost=judge(obj))
     newer, problems = from_classic(obj, parameters) if own == CLASSIC else (obj, [])
@@ -185,6 +187,19 @@ def _nested(obj: Any, locations: Locations | None) -> Iterator[tuple[Steps, int,
             if source is None or (isinstance(source, dict) and source.keys().isdisjoint(entry)):
                 parts = ((source or {}) if key == "source" else {key: entry[key]} for key in entry)
                 yield place, index, {key: value for part in parts for key, value in part.items()}
+
+
+def _with_held(whole: Converted, wanted: MigrationTarget, parameters: Parameters) -> Converted:
+    """Convert the manifests in an object of another project, such as a ManifestWork, as well."""
+    parts = () if group_of(whole.object) in TRIED else parts_of_dra(whole.object)
+    manifests = [(at, each) for at, each in parts if is_held(each) and find(each["apiVersion"], each["kind"])]
+    changed, older, lost = deepcopy(whole.object) if manifests else whole.object, [*whole.older], [*whole.lost]
+    for at, each in reversed(manifests):
+        held = converted(each, wanted, parameters)
+        value_at(changed, at[:-1])[at[-1]] = held.object
+        older += (problem._replace(path=Path((*at, *problem.path))) for problem in held.older)
+        lost += (problem._replace(path=Path((*at, *problem.path))) for problem in held.lost)
+    return Converted(changed, older, lost)
 
 
 def _older(path: Path, message: str) -> Problem:

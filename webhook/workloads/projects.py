@@ -254,20 +254,24 @@ def _shared(obj: JSONObject) -> Iterator[ManifestIn]:
 _TEMPLATE: Final = ("spec", "template")
 
 
-_TRIED: Final = frozenset({"", "admission.k8s.io"})
+TRIED: Final = frozenset({"", "admission.k8s.io"})
 """The groups of documents whose objects nothing applies: suites of policies, which have none, and AdmissionReviews."""
 
 
 def claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
     """Find the objects of DRA in an object of another project: whole manifests, and templates in Grove's objects."""
-    is_tried = group_of(obj) in _TRIED and obj.get("kind") not in HOLDERS
+    is_tried = group_of(obj) in TRIED and obj.get("kind") not in HOLDERS
     return iter(()) if is_tried else with_texts(obj, _claims_in)
 
 
+def parts_of_dra(obj: JSONObject) -> Iterator[tuple[Steps, JSONObject]]:
+    """Yield the parts of an object that state the API group of DRA, and their paths."""
+    every = every_object({name: each for name, each in obj.items() if name != "status"})
+    return ((steps, each) for steps, each in every if steps and group_of(each) == GROUP)
+
+
 def _claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
-    for steps, each in every_object({name: each for name, each in obj.items() if name != "status"}):
-        if not steps or group_of(each) != GROUP:
-            continue
+    for steps, each in parts_of_dra(obj):
         if is_held(each):
             yield ManifestIn(released(obj, each), {(): steps}, is_known=False)
         elif "kind" in each and (data := mapping(each, "data")) and not _has_variables(data):  # what Kyverno generates

@@ -50,7 +50,7 @@ class Node(Record):
 
 _MAX_RUNE: Final = 0x10FFFF
 _CONTROL: Final = dict(zip("afnrtv", "\a\f\n\r\t\v", strict=True))
-_SETS: Final = frozenset({r"\d", r"\D", r"\s", r"\S", r"\w", r"\W"})
+_SETS: Final = frozenset({r"\d", r"\D", r"\p", r"\P", r"\s", r"\S", r"\w", r"\W"})
 _POSIX: Final = frozenset(
     "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split()  # noqa: SIM905 - a line in place of fourteen
 )
@@ -98,10 +98,12 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self._text, self._at, self._fold = text, 0, False
-        self._branches, self._parts = list[Node](), list[Node]()
+        self._branches: list[Node] = []
+        self._parts: list[Node] = []
         self._around: list[tuple[int, bool, list[Node], list[Node]]] = []
         """Of each open group, its kind, and the state before it: whether case was ignored, the branches and parts."""
-        self._pieces, self._copied = list[str](), 0
+        self._pieces: list[str] = []
+        self._copied = 0
         self._last_name = text.rfind(":]")
 
     def read(self) -> ParsedPattern:
@@ -271,13 +273,13 @@ class _Reader:
     def _set(self, *, in_class: bool) -> int:
         r"""`\d`, `\pL` and similar sets of characters: the weight; 0 for anything else."""
         start = self._text[self._at : self._at + 2]
+        if start not in _SETS:
+            return 0
         if start in {r"\p", r"\P"}:
             self._unicode(in_class=in_class)
             return _UNICODE_WEIGHT
-        if start in _SETS:
-            self._at += 2
-            return _CLASS_WEIGHT
-        return 0
+        self._at += 2
+        return _CLASS_WEIGHT
 
     def _unicode(self, *, in_class: bool) -> None:
         r"""`\pN`, `\p{Greek}`, `\P{^Greek}`."""
@@ -326,7 +328,8 @@ class _Reader:
                     if (high := self._class_character(start)) < low:
                         self._fail(_RANGE, first, self._at)
             weight += own
-            characters.update(range(low, min(high, low + 2) + 1))  # three are as good as all
+            if len(characters) < 3:  # noqa: PLR2004 - three are as good as all
+                characters.update(range(low, min(high, low + 2) + 1))
         self._at += 1
         one, *others = map(chr, characters)
         is_pair = [each.lower() for each in others] == [one.lower()]
