@@ -157,7 +157,7 @@ _SIZES = "{name: a, capacity: {memory: {value: 8Gi}}}, {name: b, capacity: {memo
 _SIZE = "capacity: {requests: {memory: 9Gi}}"
 _LACK = "without the capacity that request r0 asks for, a node has the devices; capacity memory: a device has 8Gi, 9Gi"
 _TAINTED = "{name: t, taints: [{key: k, effect: NoSchedule}]}"
-_TOLERATE = "with all taints tolerated, a node has the devices: tolerate the taints, or wait until they are removed"
+_TOLERATE = "with all taints tolerated, a node has the devices: tolerate them in requests, or wait until they are gone"
 _M, _R, _D = "matchAttribute: g/m", "matchAttribute: g/r", "distinctAttribute: g/m"
 
 

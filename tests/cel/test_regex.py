@@ -3,6 +3,7 @@
 import contextlib
 import json
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,14 @@ def test_a_pattern_is_compiled_within_its_budget(pattern: str) -> None:
     with limited(budget), contextlib.suppress(EvaluationError, BudgetExceededError):
         compile_pattern(pattern)
     assert time.process_time() - began < 0.3 + (REVIEW - budget.left) * 20e-6
+
+
+def test_a_class_of_many_characters_takes_no_memory_for_each() -> None:
+    pattern = f"[{''.join(map(chr, range(0x100, 0x4100)))}]"
+    tracemalloc.start()
+    read_pattern(pattern)
+    assert tracemalloc.get_traced_memory()[1] < len(pattern)
+    tracemalloc.stop()
 
 
 @pytest.mark.no_cover

@@ -251,9 +251,10 @@ class TestMistakes:
         ]
 
     def test_errors_lists_and_the_file_are_bounded(self, configure: Configure) -> None:
-        configure("exclude: [" + "1," * 1000 + "]")
-        lines = draguard("validate", "apps").err.splitlines()
-        assert (len(lines), lines[-1]) == (21, "and more")
+        for wrong in ("exclude: [" + "1," * 1000 + "]", "".join(f"a{n}: 1\n" for n in range(30)) + "levels: 5\n"):
+            configure(wrong)
+            lines = draguard("validate", "apps").err.splitlines()
+            assert (len(lines), lines[-1]) == (21, "and more")
         configure("exclude: [" + "a," * 1001 + "]")
         assert ".draguard.yaml:1:1: exclude: has more than 1000 items" in usage_error("validate", "apps")
         configure("#" * 1024 * 1024 + "\n")

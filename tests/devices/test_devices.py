@@ -264,6 +264,8 @@ def test_columns_without_content_are_left_out_and_wide_tells_devices_apart() -> 
 
 def test_attributes_are_written_as_in_selectors() -> None:
     objects = [node(), slices(device("a", {"rdma": {"bool": True}}), device("b", {"rdma": {"bool": False}}))]
+    nics = [node(), slices(device("a", {"ifName": "eth0", "rdma": "x"}), device("b", {"rdma": {"bool": True}}))]
+    assert [line.split()[3] for line in listed(*nics).out.splitlines()] == ["WHAT", "eth0", "rdma=true"]
     table = listed(*objects, options=("-o", "wide")).out.splitlines()
     assert [line.split()[-1] for line in table] == ["rdma", "true", "false"]
     page = listed(*objects, options=("-o", "html")).out

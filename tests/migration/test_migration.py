@@ -319,6 +319,10 @@ def test_several_drivers_or_none_are_described() -> None:
     parameters = class_parameters('attributes.bool["a"]')
     assert result({**parameters, "filters": parameters["filters"] * 2}) is None
     assert result({"apiVersion": OLDEST, "kind": "ResourceClaimParameters"}) is None
+    requests = claim_parameters("true")["driverRequests"][0]["requests"]
+    for number in (32, 33):  # a claim can have 32
+        devices = result(claim_parameters("true", requests=requests * number))
+        assert len(devices["requests"] if devices else ()) == number % 33
 
 
 class TestClaimsWithTheirParameters:

@@ -116,6 +116,7 @@ class Attempt:
         self.allocator, self.names, self.demand, self._outcomes = allocator, names, demand, outcomes
         self._counters: dict[str, Available] = {}
         self._exclusions: dict[Hashable, list[Exclusion]] = {}
+        self._funnels: dict[str, list[Funnel]] = {}
 
     def on(self, node: JSONObject) -> Answer:
         """Allocate the claims on a node, without changing the state."""
@@ -174,9 +175,20 @@ class Attempt:
             A funnel for each request, and for each alternative of ``firstAvailable``; none if the claims are in error.
         """
         view = self.allocator.view(node)
-        left = self._left(view)
-        key = view.key(), "" if view.is_like_others else view.node
-        return [Funnel(self.names, ask, view, left=left, known=self._exclusions, key=key) for ask in self.demand.asks]
+        if view.node not in self._funnels:
+            left, known = self._left(view), self._exclusions
+            key = view.key(), "" if view.is_like_others else view.node
+            asks = self.demand.asks
+            self._funnels[view.node] = [Funnel(self.names, ask, view, left=left, known=known, key=key) for ask in asks]
+        return self._funnels[view.node]
+
+    def kind(self, node: JSONObject) -> Hashable:
+        """Return a key that is the same for nodes whose funnels differ only in the names of devices."""
+        view = self.allocator.view(node)
+        key = view.key()
+        if view.consumes or view.unused:
+            return key, view.node
+        return view.shape, view.used, self.demand.steps(view.devices)
 
 
 class Answer:

@@ -7,15 +7,22 @@ order and words. Constraints follow ``allocator_incubating.go`` (matchAttributeC
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take, as_published, take
-from webhook.allocation.devices import Content, Device, Taint, Tolerations, named, terms
+from webhook.allocation.devices import LISTS, SCALARS, Content, Taint, Tolerations, named, terms
 from webhook.allocation.features import Implementation
-from webhook.allocation.selecting import LISTS, RUNTIME, SCALARS, Chooser, DeviceValues, Selectors, by_content
+from webhook.allocation.selecting import (
+    RUNTIME,
+    Chooser,
+    DeviceValues,
+    Selectors,
+    by_content,
+    of_devices,
+)
 from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.devices import MAX_COST
@@ -333,12 +340,17 @@ class Demand:
         self.asks: Sequence[Ask] = [ask for request in self.order if request is not None for ask in request.asks]
         asks, numbers = self.asks, dict[Hashable, int]()
         every = [each for claim in self.claims for each in claim.constraints]
-        self._number = by_content(lambda each: numbers.setdefault(_behaviour(each, asks, every), len(numbers)))
 
-    def behaviours(self, devices: Sequence[Device]) -> tuple[int, ...]:
-        """Return a number for each device, which is the same for devices that no request can tell apart."""
-        number = self._number
-        return tuple([number(device.content) for device in devices])
+        def behaviour(content: Content) -> int:
+            return numbers.setdefault(_behaviour(content, asks, every), len(numbers))
+
+        def steps(content: Content) -> int:
+            return numbers.setdefault((behaviour(content), *_first_false(content, asks)), len(numbers))
+
+        self.behaviours = of_devices(behaviour)
+        """Returns a number for each device, which is the same for those that no request can tell apart."""
+        self.steps = of_devices(steps)
+        """Returns a number for each, which is the same for devices that requests exclude at the same steps, too."""
 
     def _request(self, claim: int, place: int, raw: JSONObject) -> RequestDemand:
         name, alternatives = raw.get("name", ""), raw.get("firstAvailable") or ()
@@ -410,6 +422,13 @@ class Demand:
             made.compares_devices = not (with_lists or self._variant.compares_values)
             return made
         raise Stop(Complaint(claim, f", constraint #{number}: empty constraint (unsupported constraint type?)"))
+
+
+def _first_false(content: Content, asks: Sequence[Ask]) -> Iterator[bool | None]:
+    """Tell of each request whether the first selector that excludes a device is one of its class; None if none does."""
+    for ask in asks:
+        first = ask.chooser.first_false(content)
+        yield first and first.of_class
 
 
 def _behaviour(content: Content, asks: Sequence[Ask], constraints: Sequence[Constraint]) -> Hashable:

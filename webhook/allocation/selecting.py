@@ -9,12 +9,12 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final, TypeVar
 
-from webhook.allocation.devices import Catalog, Content, named
+from webhook.allocation.devices import LISTS, SCALARS, Catalog, Content, Device, named
 from webhook.allocation.features import Implementation
 from webhook.budget import current
 from webhook.cel.cache import Cache
 from webhook.cel.environment import Program, Refusal
-from webhook.cel.errors import CelError, EvaluationError
+from webhook.cel.errors import CelError, CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, compile_selector
 from webhook.cel.runtime.meter import Meter
@@ -29,9 +29,6 @@ Result = TypeVar("Result")
 
 _NAMED: Final = 3
 """The steps to an attribute or a capacity."""
-LISTS: Final = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
-"""The fields of an attribute for lists, and for one value of the same type."""
-SCALARS: Final = tuple(LISTS.values())
 _CONVERSIONS: Final = {
     "string": "unsupported native conversion from string to 'bool'",
     "int": "unsupported type conversion from 'int' to bool",
@@ -137,6 +134,12 @@ def by_content(look: Callable[[Content], Result]) -> Callable[[Content], Result]
     return find
 
 
+def of_devices(look: Callable[[Content], Result]) -> Callable[[Sequence[Device]], tuple[Result, ...]]:
+    """Return a function that looks at the content of each of some devices, at each content once."""
+    find = by_content(look)
+    return lambda devices: tuple([find(device.content) for device in devices])
+
+
 _UNSEEN: Final = object()
 
 
@@ -179,7 +182,9 @@ class _Selector:
             result = self._compiled.evaluate(self._values.of(content), meter=Meter(MAX_COST))
         except CelError as error:
             if not isinstance(error, EvaluationError):
-                return Fault(f"{RUNTIME}{error}", is_runtime=True)
+                # Where no cost is exceeded, cel-go panics at a type.
+                is_stopped = not isinstance(error, CostLimitExceededError) or error.left < 0
+                return Fault(f"{RUNTIME}{error}", has_overload=is_stopped, is_runtime=True)
             missing, has_overload = error.missing, error.has_overload
             return Fault(f"{RUNTIME}{error}", missing=missing, has_overload=has_overload, is_runtime=True)
         return result if result is True or result is False else _converted(result)

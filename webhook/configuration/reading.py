@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -141,15 +141,7 @@ _FAULTS_MAX: Final = 20
 
 
 class ConfigurationError(UsageError):
-    """The configuration file cannot be used; the message says where, why, and how to fix it.
-
-    Args:
-        place: The line and column of the mistake, if it is one within the file.
-    """
-
-    def __init__(self, message: str, place: tuple[int, int] = (0, 0)) -> None:
-        super().__init__(message)
-        self.place = place
+    """The configuration file cannot be used; the message says where, why, and how to fix it."""
 
 
 class Configuration:
@@ -157,129 +149,99 @@ class Configuration:
 
     Args:
         file: Its name, as shown.
-        document: Its content; None if empty.
+        document: Its content.
         root: The directory in which all files that it names must be.
 
     Raises:
         ConfigurationError: It has a key that is not known, or a value that is not allowed.
     """
 
-    def __init__(self, file: str, document: Document | None, root: str) -> None:
+    def __init__(self, file: str, document: Document, root: str) -> None:
         self.file = file
         self.directory = os.path.dirname(file) or "."
         self.root = root
         self._document = document
-        self.values: dict[str, Any] = {} if document is None else document.data
-        self._check()
-        self.excluded = self._globs(self.values.get("exclude", ()), ("exclude",))
+        self._errors: list[tuple[int, int, str]] = []
+        """Lines, columns, and what is wrong there."""
+        self.values: dict[str, Any] = document.data
+        sound = self._well_formed()
+        self.levels = {name: LEVELS[word or OFF] for name, word in sound.get("levels", {}).items()}
+        """The levels of rules."""
+        for rule in self.levels:
+            self._check_rule(rule, ("levels", rule))
+        self.excluded = self._globs(sound.get("exclude", ()), ("exclude",))
         """The files to leave out."""
-        self.ignores = self._ignores()
+        self.ignores = [self._ignored(*each) for each in enumerate(sound.get("ignores", ()))]
         """Rules to ignore in some files."""
+        self.texts = {name: self._texts(name, value) for name, value in sound.items()}
+        """The values in the form of their options; paths are relative to the working directory."""
+        if self._errors:
+            errors = [said for _, _, said in sorted(self._errors, key=lambda each: each[:2])]
+            raise ConfigurationError("\n".join(some_of(errors, _FAULTS_MAX, "and more")))
 
-    def _check(self) -> None:
-        """Check all values."""
+    def _well_formed(self) -> dict[str, Any]:
+        """Return the values that have the right shapes; none if there is more wrong than is shown."""
         faults = list(islice(Walk({}, is_own=True).check(_SHAPE, self.values, ()), _FAULTS_MAX + 1))
-        errors = [self._error(each.path, each.message, each.hint) for each in faults]
-        misshapen = {str(each.path[0]) if each.path else "" for each in faults}
-        for name, value in self.values.items() if "" not in misshapen else ():
-            for test, *given in () if name in misshapen else self._tests(name, value):
-                try:
-                    test(*given)
-                except ConfigurationError as error:
-                    errors.append(error)
-        errors.sort(key=lambda error: error.place)
-        if errors:
-            raise ConfigurationError("\n".join(some_of([*map(str, errors)], _FAULTS_MAX, "and more")))
-
-    def _tests(self, name: str, value: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield what is to be checked of a value that has the right shape: functions, each with its arguments."""
-        if name == "levels":
-            yield from ((self._check_rule, rule, (name, rule)) for rule in value)
-        elif name == "exclude":
-            yield self._globs, value, (name,)
-        elif name == "baseline":
-            yield self.inside, value, (name,)
-        elif name in _PATHS:
-            yield from ((self.inside, path, (name, index)) for index, path in enumerate(value))
-        elif name == "ignores":
-            for index, each in enumerate(value):
-                yield from ((self._check_rule, rule, (name, index, "rules")) for rule in each["rules"])
-                yield self._globs, each["paths"], (name, index, "paths")
+        for each in faults:
+            self._wrong(each.path, each.message, each.hint)
+        if len(faults) > _FAULTS_MAX or not all(each.path for each in faults):
+            return {}
+        misshapen = {each.path[0] for each in faults}
+        return {name: value for name, value in self.values.items() if name not in misshapen}
 
     def line(self, *path: str | int) -> int:
         """Return the line of a key."""
-        return self._document.position(path).line if self._document else 1
+        return self._document.position(path).line
 
-    def option(self, name: str) -> Any:
-        """Return the value of a key in the form of its option; paths are relative to the working directory."""
-        value = self.values[name]
+    def _texts(self, name: str, value: Any) -> Any:
         if name in _PATHS:
-            return [self.inside(path, (name, index)) for index, path in enumerate(value)]
-        if name == "baseline":
-            return self.inside(value, ("baseline",))
-        return KEYS[name].texts(value)
+            return [self._inside(path, (name, index)) for index, path in enumerate(value)]
+        return self._inside(value, (name,)) if name == "baseline" else KEYS[name].texts(value)
 
-    def path(self, name: str) -> str:
-        """Make a path of the file relative to the working directory."""
-        joined = os.path.normpath(f"{self.directory}/{name}")
-        return f"./{STDIN}" if joined == STDIN else joined  # a file here, not standard input
-
-    def inside(self, name: str, at: Steps) -> str:
-        """Make a path of the file relative to the working directory.
-
-        Raises:
-            ConfigurationError: It cannot be a path, or leads out of the repository, into git's files or to a device.
-        """
+    def _inside(self, name: str, at: Steps) -> str:
+        """Make a path relative to the working directory, if it stays in the repository, and leads to no device."""
         if "\0" in name:
-            raise self._error(at, "a path cannot contain a null character")
-        path = self.path(name)
-        fixed = top_of(path)
-        real = os.path.realpath(fixed)
+            self._wrong(at, "a path cannot contain a null character")
+            return ""
+        joined = os.path.normpath(f"{self.directory}/{name}")
+        path = f"./{STDIN}" if joined == STDIN else joined  # a file here, not standard input
+        real = os.path.realpath(top_of(path))
         if os.path.isabs(name) or os.path.commonpath([real, self.root]) != self.root:
-            raise self._error(
-                at, f"{name} leads out of {self.root}", "a configuration file can only name what is in its repository"
-            )
-        if _GIT in real.removeprefix(self.root).lower().split("/"):  # checkouts in CI keep a token there
-            raise self._error(
-                at, f"{name} leads into {_GIT}", "a configuration file can only name files of the work tree"
-            )
-        if os.path.exists(real) and not os.path.isfile(real) and not os.path.isdir(real):
-            raise self._error(at, f"{name} is not a regular file")  # a pipe may never end
+            hint = "a configuration file can only name what is in its repository"
+            self._wrong(at, f"{name} leads out of {self.root}", hint)
+        elif _GIT in real.removeprefix(self.root).lower().split("/"):  # checkouts in CI keep a token there
+            self._wrong(at, f"{name} leads into {_GIT}", "a configuration file can only name files of the work tree")
+        elif os.path.exists(real) and not os.path.isfile(real) and not os.path.isdir(real):
+            self._wrong(at, f"{name} is not a regular file")  # a pipe may never end
         return path
 
-    @property
-    def levels(self) -> dict[str, str]:
-        """The levels of rules."""
-        return {name: LEVELS[word or OFF] for name, word in self.values.get("levels", {}).items()}
-
-    def _ignores(self) -> list[Statement]:
-        made = []
-        for index, each in enumerate(self.values.get("ignores", ())):
-            line = self.line("ignores", index)
-            excerpt = self._document.file.excerpt(line) if self._document else ""
-            globs = self._globs(each["paths"], ("ignores", index, "paths"))
-            path = Path(("ignores", Step(", ".join(each["paths"]))))
-            where = Finding(Problem(WARNING, "", "", path, ""), self.file, line, 1, excerpt)
-            made.append(Statement(PATH, each["rules"], each["reason"], where, set(), globs=globs))
-        return made
+    def _ignored(self, index: int, stated: Mapping[str, Any]) -> Statement:
+        at = "ignores", index
+        for rule in stated["rules"]:
+            self._check_rule(rule, (*at, "rules"))
+        line = self.line(*at)
+        path = Path(("ignores", Step(", ".join(stated["paths"]))))
+        where = Finding(Problem(WARNING, "", "", path, ""), self.file, line, 1, self._document.file.excerpt(line))
+        globs = self._globs(stated["paths"], (*at, "paths"))
+        return Statement(PATH, stated["rules"], stated["reason"], where, set(), globs=globs)
 
     def _globs(self, patterns: Sequence[str], at: Steps) -> Globs:
         try:
             return Globs(patterns, self.directory)
         except PatternError as error:
-            raise self._error(at, str(error)) from error
+            self._wrong(at, str(error))
+            return Globs((), self.directory)
 
     def _check_rule(self, name: str, at: Steps) -> None:
         if not is_known(name):
-            raise self._error(at, *unknown(name))
+            self._wrong(at, *unknown(name))
 
-    def _error(self, path: Steps, message: str, hint: str = "") -> ConfigurationError:
-        place = self._document.position(path) if self._document else None
-        at = f"{self.file}:{place.line}:{place.column}" if place else self.file
+    def _wrong(self, path: Steps, message: str, hint: str = "") -> None:
+        """Note an error of the value at a path."""
+        place = self._document.position(path)
         named = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
-        what = f"{named}: {message}" if named else message
-        said = f"{at}: {what}{hint and f'; {hint}'}"
-        return ConfigurationError(said, (place.line, place.column) if place else (0, 0))
+        what = ": ".join(filter(None, [f"{self.file}:{place.line}:{place.column}", named, message]))
+        self._errors.append((place.line, place.column, what + (hint and f"; {hint}")))
 
 
 def load(file: str) -> Configuration:
@@ -292,18 +254,17 @@ def load(file: str) -> Configuration:
     root = repository(directory) or directory
     if os.path.commonpath([os.path.realpath(file), root]) != root:
         raise ConfigurationError(f"{file}: a symbolic link that leads out of {root}")
-    read = list(parse(_bytes(file), file))
+    read = [*parse(_bytes(file), file)] or [*parse("{}", file)]
     for each in read:
         if isinstance(each, Unreadable):
             raise ConfigurationError(
                 f"{file}:{each.line}:{each.column}: {each.message}{each.hint and f'; {each.hint}'}"
             )
-    documents = [each for each in read if isinstance(each, Document)]
-    if len(documents) > 1:
-        raise ConfigurationError(
-            f"{file}:{documents[1].position().line}:1: a second document; a configuration file has one"
-        )
-    return Configuration(file, documents[0] if documents else None, root)
+    document, *others = (each for each in read if isinstance(each, Document))
+    if others:
+        line = others[0].position().line
+        raise ConfigurationError(f"{file}:{line}:1: a second document; a configuration file has one")
+    return Configuration(file, document, root)
 
 
 def _bytes(file: str) -> bytes:
@@ -330,7 +291,7 @@ def configured(arguments: Any, file: str, sources: dict[str, str]) -> OptionSour
         option = key.option.dest if key.option and not key.adds else ""
         if name not in configuration.values or not hasattr(arguments, option):
             continue
-        value, stated = configuration.option(name), getattr(arguments, option)
+        value, stated = configuration.texts[name], getattr(arguments, option)
         if key.merges:
             keys = {each.partition("=")[0] for each in stated}
             value = [*(each for each in value if each.partition("=")[0] not in keys), *stated]

@@ -117,12 +117,16 @@ def columns(rows: Sequence[Row], *, is_wide: bool) -> tuple[list[str], list[list
     return [title for title, _ in used], [list(line) for line in zip(*(cells for _, cells in used), strict=True)]
 
 
+_TELLING: Final = ("profile", "ifName", "PFName")
+"""The attributes, besides the model, by which people know a device."""
+
+
 def what(row: Row) -> str:
-    """Say what a device is: its model, profile and memory."""
-    profile = next((str(value) for name, value in row.attributes.items() if name.rpartition("/")[2] == "profile"), "")
+    """Say what a device is: its model, profile or interface, and memory; by its first attributes if it has none."""
+    attributes = {name.rpartition("/")[2]: written(value) for name, value in row.attributes.items()}
     memory = next((total for name, (_, total) in row.capacity.items() if name.rpartition("/")[2] == "memory"), "")
-    model = "" if row.model == row.driver else row.model
-    return " ".join(dict.fromkeys(filter(None, (model, profile, memory))))
+    known = ["" if row.model == row.driver else row.model, *(attributes.get(each, "") for each in _TELLING), memory]
+    return " ".join(dict.fromkeys(filter(None, known))) or listed([f"{name}={attributes[name]}" for name in attributes])
 
 
 def holders(row: Row) -> str:

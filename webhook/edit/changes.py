@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook.documents.nodes import Entry, Node
 from webhook.documents.scalars import NULLS
-from webhook.edit.rewrite import BlockMap, FlowMap, alone, lines_moved, unwrapped
+from webhook.edit.rewrite import BlockMap, FlowMap, alone, lines_moved, unwrapped, without
 from webhook.edit.scalars import key, quoted, rewritten, wrapped
 from webhook.edit.tree import Edit, PlacedNode, Tree, UnableError
 from webhook.problem import Fix
@@ -27,7 +27,9 @@ def changed(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
         found: The value in its text.
         fix: The change, of this value alone.
     """
-    return _BY_CHANGE[fix.change](tree, found, fix)
+    with suppress(UnableError):
+        return _BY_CHANGE[fix.change](tree, found, fix)
+    return ()
 
 
 def _wrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
@@ -57,19 +59,17 @@ def _renamed(_tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
 
 def _removed(tree: Tree, found: PlacedNode, _fix: Fix) -> Sequence[Edit]:
     """Remove the item of a list, or the field of a map, unless it is the only one."""
-    if found.entry and found.around:
-        with suppress(UnableError):
-            return (FlowMap if found.in_braces else BlockMap)(tree, found.around).remove(found.entry.name)
+    around = found.around
+    if around is None:
         return ()
-    items = (found.around and found.around.items) or []
-    if not items[1:]:  # something must stay
-        return ()
-    if found.in_braces:  # the comma before or after it goes, too
-        at = found.place
-        return [Edit(items[at - 1].end, items[at].end, "") if at else Edit(items[0].start, items[1].start, "")]
+    if found.entry:
+        return (FlowMap if around.style else BlockMap)(tree, around).remove(found.entry.name)
+    items = around.items or []
+    if around.style:
+        return without(tree, items, found.place)
     start = tree.line_start(found.node.start)
-    if _DASH.fullmatch(tree.text[start : found.node.start].lstrip()) is None:
-        return ()  # it begins on the line of its container, or after a comment
+    if not items[1:] or _DASH.fullmatch(tree.text[start : found.node.start].lstrip()) is None:
+        return ()  # something must stay, or it begins on the line of its container, or after a comment
     return [Edit(start, tree.line_end(found.node.end), "")]
 
 
@@ -149,10 +149,10 @@ def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> Seque
         return ()
     with suppress(UnableError):
         if target is None:
-            return (FlowMap if around.style else BlockMap)(tree, around).box(within, names)
+            return (FlowMap if around.style else BlockMap)(tree, around).gather(within, names)
         inner = target.value
         if inner.is_whole and not around.style and (_is_empty(tree, inner) or (inner.entries and not inner.style)):
-            return BlockMap(tree, around).into(within, names)
+            return BlockMap(tree, around).gather(within, names)
     return ()
 
 

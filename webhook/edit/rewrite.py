@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from itertools import groupby, pairwise
 from typing import Any, Final
 
@@ -79,7 +80,8 @@ def rewritten(text: str, wanted: Any, *, is_json: bool) -> str:
             return lead + changed
     tree = tree_of(text, is_json=is_json)
     if is_json:
-        return lead + flow_text(tree, wanted, tree.root)
+        (edit,) = flow_edits(tree, tree.root, wanted)
+        return lead + edit.text
     (edit,) = block_edits(tree, tree.root.start, len(text.rstrip()), wanted)
     return text[: edit.start] + edit.text + tree.newline
 
@@ -185,7 +187,7 @@ class _Round:
         added, removed = new.keys() - old.keys(), old.keys() - new.keys()
         for name in (name for name in new if name in added):
             if isinstance(new[name], dict) and (moved := new[name].keys() & removed):
-                return layout.box(name, moved)
+                return layout.gather(name, moved)
         for name in (name for name in old if name in removed):
             if isinstance(old[name], dict) and old[name].keys() & added:
                 entry = node.entry(name)
@@ -323,27 +325,25 @@ class BlockMap:
         self._indentation = " " * self._column
         self._ends = [self._end(entry, entry is self._entries[-1]) for entry in self._entries]
 
-    def box(self, name: str, moved: Collection[str]) -> list[Edit]:
-        """Put entries into a map under a new key, which stands where the first of them stood."""
-        chosen = [self._index(each) for each in moved]
-        first, last = min(chosen), max(chosen)
-        parts = self._parts(first, last)
-        inside = shifted("".join(parts.pop(index) for index in sorted(chosen)), self._tree.step)
-        head = f"{self._indentation}{name}:{self._tree.newline}"
-        return [self._put(self._begin(first), self._ends[last], "".join((head, inside, *parts.values())))]
+    def gather(self, name: str, moved: Collection[str]) -> list[Edit]:
+        """Put entries at the end of the map of another one, or into a new map where the first of them stood.
 
-    def into(self, name: str, moved: Collection[str]) -> list[Edit]:
-        """Put entries at the end of the map of another one; a key without a value gets a map of them."""
-        tree, target, chosen = self._tree, self._index(name), [self._index(each) for each in moved]
-        first, last = min(target, *chosen), max(target, *chosen)
-        parts, inner, step = self._parts(first, last), self._entries[target].value, tree.step
-        if inner.entries:
+        A key without a value gets a map of them.
+        """
+        tree, step, names = self._tree, self._tree.step, {name, *moved}
+        chosen = {each.name: index for index, each in enumerate(self._entries) if each.name in names}
+        first, last = min(chosen.values()), max(chosen.values())
+        parts = self._parts(first, last)
+        target = chosen.pop(name, -1)
+        inner = self._entries[target].value
+        if target < 0:
+            parts = {target: f"{self._indentation}{name}:{tree.newline}", **parts}
+        elif inner.entries:
             step = " " * (tree.column(inner.entries[0].start) - self._column)
         else:  # null may be written, or {}
             behind = self._whole(tree.text[inner.end : self._ends[target]])
-            head, colon, _ = parts[target].removesuffix(behind).rpartition(":")
-            parts[target] = head + colon + behind
-        parts[target] += shifted("".join(parts.pop(index) for index in sorted(chosen)), step)
+            parts[target] = parts[target].removesuffix(behind).rpartition(":")[0] + ":" + behind
+        parts[target] += shifted("".join(map(parts.pop, chosen.values())), step)
         return [self._put(self._begin(first), self._ends[last], "".join(parts.values()))]
 
     def remove(self, name: str) -> list[Edit]:
@@ -442,15 +442,9 @@ def _ends_in_block_scalar(value: Any) -> bool:
     return isinstance(value, str) and "\n" in value
 
 
-def flow_text(tree: Tree, value: Any, instead: Node) -> str:
-    """Write a value in flow style, on several lines if the value it replaces is."""
-    if "\n" not in tree.text[instead.start : instead.end]:
-        return json.dumps(value, ensure_ascii=False)
-    return _indented(tree, value, instead.start)
-
-
-def _indented(tree: Tree, value: Any, start: int) -> str:
-    text = json.dumps(value, ensure_ascii=False, indent=tree.step)
+def flow_text(tree: Tree, value: Any, start: int, *, on_lines: bool) -> str:
+    """Write a value in flow style, indented as the line of an offset is if it goes on several lines."""
+    text = json.dumps(value, ensure_ascii=False, indent=tree.step if on_lines else None)
     return text.replace("\n", tree.newline + tree.indentation(start))
 
 
@@ -462,47 +456,32 @@ class FlowMap:
     """
 
     def __init__(self, tree: Tree, node: Node) -> None:
-        self._tree = tree
-        self._node = node
-        self._entries = node.entries or []
-        first = self._entries[0]
-        quote = tree.text[first.start]
-        self._quote = quote if quote in "\"'" else ""
+        self._tree, self._entries = tree, node.entries or []
+        first, *others = self._entries
+        quote, pad = tree.text[first.start], tree.text[node.start + 1 : first.start]
+        self._quote, self._pad = quote if quote in "\"'" else "", "" if pad.strip(" ") else pad
         self._is_alone = tree.is_first(first.start)
-        self._colon = tree.text[first.key.end : first.value.start]
-        if self._colon.strip() != ":" or "\n" in self._colon:
-            self._colon = ": "
-        pad = tree.text[node.start + 1 : first.start]
-        self._pad = "" if pad.strip(" ") else pad
+        self._colon = ":" if self._quote and tree.text[first.key.end : first.value.start] == ":" else ": "
+        self._comma = tree.text[first.end : others[0].start] if others else ""
+        if self._comma.strip() != ",":
+            self._comma = f",{tree.newline}{tree.indentation(first.start)}" if self._is_alone else ", "
 
-    def box(self, name: str, moved: Collection[str]) -> list[Edit]:
+    def gather(self, name: str, moved: Collection[str]) -> list[Edit]:
         """Put entries into a map under a new key, which stands where the first of them stood."""
-        tree, entries = self._tree, self._entries
-        chosen = [index for index, entry in enumerate(entries) if entry.name in moved]
-        among = entries[chosen[0] : chosen[-1] + 1]
-        start, end = among[0].start, among[-1].end
-        others = [entry for entry in among if entry.name not in moved]
-        if not others:
-            return [Edit(start, end, self._boxed(name, tree.text[start:end]))]
-        comma = tree.text[entries[0].end : entries[1].start]
-        if any(tree.comments(entries[0].end, entries[1].start)):
-            comma = ", "
-        body = comma.join(tree.text[each.start : each.end] for each in among if each.name in moved)
-        rest = (tree.text[each.start : each.end] for each in others)
-        remarks = _remarks(tree, start, end, [(each.start, each.end) for each in among])
-        return [Edit(start, end, remarks + comma.join((self._boxed(name, body), *rest)))]
+        tree = self._tree
+        chosen = [index for index, each in enumerate(self._entries) if each.name in moved]
+        among = {each.name: (each.start, each.end) for each in self._entries[chosen[0] : chosen[-1] + 1]}
+        start, end = self._entries[chosen[0]].start, self._entries[chosen[-1]].end
+        if among.keys() <= set(moved):  # the comments between them move, too
+            return [Edit(start, end, self._entry(name, self._in_braces(tree.text[start:end])))]
+        texts = {each: tree.text[slice(*place)] for each, place in among.items()}
+        inside = self._comma.join(texts.pop(each) for each in among if each in moved)
+        rest = self._comma.join((self._entry(name, self._in_braces(inside)), *texts.values()))
+        return [Edit(start, end, _remarks(tree, start, end, among.values()) + rest)]
 
     def remove(self, name: str) -> list[Edit]:
         """Remove an entry."""
-        entry = self._named(name)
-        index = self._entries.index(entry)
-        if len(self._entries) == 1:
-            raise UnableError
-        if index + 1 < len(self._entries):
-            start, end = entry.start, self._entries[index + 1].start
-        else:
-            start, end = self._entries[index - 1].end, entry.end
-        return [Edit(start, end, _remarks(self._tree, start, end))]
+        return without(self._tree, self._entries, self._index(name))
 
     def add(self, values: Mapping[str, Any]) -> list[Edit]:
         """Add entries after the others."""
@@ -511,31 +490,25 @@ class FlowMap:
 
     def exchange(self, name: str, values: Mapping[str, Any]) -> list[Edit]:
         """Put entries in the place of another one; the comments in it go before them."""
-        entry = self._named(name)
+        entry = self._entries[self._index(name)]
         remarks = _remarks(self._tree, entry.start, entry.end)
         return [Edit(entry.start, entry.end, remarks + self._spelled(values))]
 
     def wrap(self, name: str, field: str) -> list[Edit]:
         """Put a single value into a new map."""
-        tree, entry = self._tree, self._named(name)
-        text = f"{self._key(field)}{self._colon}{tree.text[entry.value.start : entry.value.end]}"
-        return [Edit(entry.value.start, entry.value.end, self._in_braces(text))]
+        value = self._entries[self._index(name)].value
+        inside = self._entry(field, self._tree.text[value.start : value.end])
+        return [Edit(value.start, value.end, self._in_braces(inside))]
 
-    def _boxed(self, name: str, body: str) -> str:
-        return f"{self._key(name)}{self._colon}{self._in_braces(body)}"
+    def _index(self, name: str) -> int:
+        return next(index for index, entry in enumerate(self._entries) if entry.name == name)
 
-    @property
-    def _comma(self) -> str:
-        tree = self._tree
-        return f",{tree.newline}{tree.indentation(self._entries[0].start)}" if self._is_alone else ", "
+    def _entry(self, name: str, text: str) -> str:
+        return f"{self._quote}{name}{self._quote}{self._colon}{text}"
 
     def _spelled(self, values: Mapping[str, Any]) -> str:
-        first = self._entries[0].start
-        texts = (
-            _indented(self._tree, each, first) if self._is_alone else json.dumps(each, ensure_ascii=False)
-            for each in values.values()
-        )
-        return self._comma.join(f"{self._key(name)}: {text}" for name, text in zip(values, texts, strict=True))
+        write = partial(flow_text, self._tree, start=self._entries[0].start, on_lines=self._is_alone)
+        return self._comma.join(self._entry(name, write(each)) for name, each in values.items())
 
     def _in_braces(self, body: str) -> str:
         tree = self._tree
@@ -544,11 +517,18 @@ class FlowMap:
         margin = tree.indentation(self._entries[0].start)
         return f"{{{tree.newline}{margin}{shifted(body, tree.step)}{tree.newline}{margin}}}"
 
-    def _key(self, name: str) -> str:
-        return f"{self._quote}{name}{self._quote}"
 
-    def _named(self, name: str) -> Entry:
-        return next(entry for entry in self._entries if entry.name == name)
+def without(tree: Tree, parts: Sequence[Entry] | Sequence[Node], at: int) -> list[Edit]:
+    """Remove one of several entries or items in braces with its comma; the comments beside it stay.
+
+    Raises:
+        UnableError: It is the only one.
+    """
+    if not parts[1:]:
+        raise UnableError
+    is_last = at == len(parts) - 1
+    start, end = (parts[at - 1].end, parts[at].end) if is_last else (parts[at].start, parts[at + 1].start)
+    return [Edit(start, end, _remarks(tree, start, end))]
 
 
 def _remarks(tree: Tree, start: int, end: int, kept: Iterable[tuple[int, int]] = ()) -> str:
@@ -563,6 +543,7 @@ def _remarks(tree: Tree, start: int, end: int, kept: Iterable[tuple[int, int]] =
 
 def flow_edits(tree: Tree, node: Node, value: Any) -> list[Edit]:
     """Rewrite a value in flow style; the comments in it go before it."""
-    lead = "" if tree.text[node.start - 1 : node.start].isspace() or node.end > node.start else " "
-    remarks = _remarks(tree, node.start, node.end)
-    return [Edit(node.start, node.end, lead + remarks + flow_text(tree, value, node))]
+    written = tree.text[node.start : node.end]
+    lead = "" if written or tree.text[node.start - 1 : node.start].isspace() else " "
+    text = flow_text(tree, value, node.start, on_lines="\n" in written)
+    return [Edit(node.start, node.end, lead + _remarks(tree, node.start, node.end) + text)]

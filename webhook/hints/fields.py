@@ -42,7 +42,8 @@ def of_toleration(problem: Problem, obj: Any) -> Advice:
         is_known = COMPARING[0] in problem.allowed
         needs = f"needs the feature gate {COMPARING_GATE}, which is off"
         return Advice(f"{operator} {needs if is_known else f'is supported from Kubernetes 1.{COMPARING_SINCE} on'}")
-    return Advice(_TOLERATION.get(problem.detail, ""))
+    needless = Fix("remove", safe=False) if problem.path[-1] == "value" and operator == "Exists" else None
+    return Advice(_TOLERATION.get(problem.detail, ""), needless)
 
 
 _TAINT: Final = Pattern(r"([^=:]{1,317})(?:=([^=:]{0,63}))?(?::(\w{1,16}))?")

@@ -351,8 +351,3 @@ def is_about(part: JSONObject, request: str) -> bool:
 def devices_of(claim: JSONObject) -> list[str]:
     """Return the devices that a claim is allocated, as driver/pool/device."""
     return ["/".join(device_of(each)) for each in results_of(claim)]
-
-
-def shape_of(claim: JSONObject) -> tuple[JSONObject, JSONObject | None]:
-    """Return the specification and allocation of a claim; claims for which they are equal are handled alike."""
-    return claim.get("spec") or {}, claim["status"] if allocation_of(claim) else None

@@ -17,7 +17,7 @@ from webhook.documents import Document
 from webhook.edit.rewrite import with_objects
 from webhook.findings import Finding, found, guarded
 from webhook.migration.classic import CLASSIC, Parameters, from_classic, lost
-from webhook.objects import JSONObject, text
+from webhook.objects import JSONObject, group_of, text
 from webhook.problem import ERROR, Path, Problem, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -26,6 +26,8 @@ from webhook.schema.fields import compile_struct
 from webhook.schema.suggest import instead
 from webhook.schema.target import CREATE
 from webhook.workloads import Locations, pods_in
+from webhook.workloads.locations import is_held
+from webhook.workloads.projects import TRIED, parts_of_dra
 
 
 class Migrated(NamedTuple):
@@ -58,7 +60,7 @@ def migrate(documents: Iterable[Document], wanted: MigrationTarget) -> Iterator[
         together = list(of_file)
         older, lost, objects = list[Finding](), list[Finding](), list[Any]()
         for document in together:
-            result = Converted(document.data, [], [])
+            result = Converted(document.data)
             with guarded(document, lost):
                 result = converted(document.data, wanted, parameters)
             older += (found(problem, document) for problem in result.older)
@@ -103,59 +105,14 @@ class MigrationTarget:
             for name in [wanted] if self.releases else names[names.index(wanted) :]:
                 if kind in VERSIONS[name].kinds and VERSIONS[name].kinds[kind].until >= since:
                     return name
-        every = [set(served(kind, release)) for release in self.releases or (DEFAULT,)]
-        among = [name for name in served(kind, max(self.releases or (DEFAULT,))) if all(name in each for each in every)]
+        every = [served(kind, release) for release in self.releases]
+        among = (name for name in served(kind, self.newest) if all(name in each for each in every))
         return next((name for name in among if name.startswith(GROUP)), "")
 
     @property
     def newest(self) -> Release:
         """The newest release that the objects are for."""
         return max(self.releases, default=DEFAULT)
-
-
-_CLAIMS = ("spec", "resourceClaims")
-
-
-def _with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSONObject, list[Steps]]:
-    """Return an object whose pods name their claims without ``source``.
-
-    Args:
-        obj: A pod, or an object that makes pods; it is not changed.
-        locations: Where workloads keep their pods, besides the known places.
-
-    Returns:
-        The object, and the entries that had a ``source``.
-    """
-    nested = [(steps, entry) for steps, entry in _entries(obj, locations) if _is_nested(entry)]
-    if not nested:
-        return obj, []
-    changed = deepcopy(obj)
-    for steps, entry in nested:
-        value_at(changed, steps[:-1])[steps[-1]] = {
-            name: value
-            for key, each in entry.items()
-            for name, value in ((each or {}).items() if key == "source" else ((key, each),))
-        }
-    return changed, [steps for steps, _ in nested]
-
-
-def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[Steps, Any]]:
-    """Yield the entries of ``resourceClaims`` of all pods in an object."""
-    if (template := pod_template(obj)) is not None:
-        places: list[Steps] = [(*template, *_CLAIMS)]
-    else:
-        places = [tuple(pods.place(("template", *_CLAIMS))) for pods in pods_in(obj, locations) if pods.is_known]
-    for place in dict.fromkeys(places):
-        claims = value_at(obj, place)
-        if isinstance(claims, list):
-            yield from (((*place, index), entry) for index, entry in enumerate(claims))
-
-
-def _is_nested(entry: Any) -> bool:
-    if not isinstance(entry, dict) or "source" not in entry:
-        return False
-    source = entry["source"]
-    return source is None or (isinstance(source, dict) and source.keys().isdisjoint(entry))
 
 
 class Converted(NamedTuple):
@@ -168,8 +125,8 @@ class Converted(NamedTuple):
     """
 
     object: Any
-    older: list[Problem]
-    lost: list[Problem]
+    older: Sequence[Problem] = ()
+    lost: Sequence[Problem] = ()
 
 
 def converted(obj: Any, wanted: MigrationTarget, parameters: Parameters) -> Converted:
@@ -180,41 +137,122 @@ def converted(obj: Any, wanted: MigrationTarget, parameters: Parameters) -> Conv
         wanted: The versions to convert to.
         parameters: The parameters that claims of v1alpha2 may refer to.
     """
-    if not isinstance(obj, dict):
-        return Converted(obj, [], [])
-    own, kind = obj.get("apiVersion"), obj.get("kind")
-    if find(own, kind) is None and str(own).startswith(f"{GROUP}/"):
-        return Converted(obj, [], judge(obj))
-    if find(own, kind) is None or not str(own).startswith(f"{GROUP}/"):
-        are_flat = all(release >= _FLAT_CLAIMS_SINCE for release in wanted.releases)
-        changed, entries = _with_flat_claims(obj, wanted.locations) if are_flat else (obj, [])
-        message = "pods of Kubernetes 1.31 and later name claims and templates without source"
-        return Converted(changed, [_older(Path((*steps, "source")), message) for steps in entries], [])
-    if own != CLASSIC:
-        return _converted(obj, obj, wanted)
-    newer, problems = from_classic(obj, parameters)
-    if newer is obj:
-        return Converted(obj, [], problems)
-    result = _converted(obj, {**newer, "apiVersion": f"{GROUP}/v1"}, wanted)
-    return result._replace(lost=problems) if result.older else result
-
-
-def _converted(obj: JSONObject, newer: JSONObject, wanted: MigrationTarget) -> Converted:
-    """Convert an object, whose form in v1 may differ from v1alpha2."""
-    own, kind = obj["apiVersion"], obj["kind"]
+    own, kind = text(obj, "apiVersion"), text(obj, "kind")
+    if not own.startswith(f"{GROUP}/"):
+        return _with_held(_with_flat_claims(obj, wanted), wanted, parameters)
+    if find(own, kind) is None:
+        return Converted(obj, lost=judge(obj))
+    newer, problems = from_classic(obj, parameters) if own == CLASSIC else (obj, [])
+    if problems and newer is obj:
+        return Converted(obj, lost=problems)
     if (version := wanted.api_version(newer["kind"])) == own:
-        return Converted(obj, [], _left(obj, obj))
+        return Converted(obj, lost=_losses(obj, obj, wanted))
     try:
         changed = convert(newer, version)
     except ConversionError:
-        return Converted(obj, [], [_without_version(obj, version, newer["kind"], wanted)])
+        return Converted(obj, lost=[_without_version(obj, version, newer["kind"], wanted)])
+    if newer is obj:
+        problems = _losses(obj, changed, wanted)
+        parents = {Path(each.path[:-1]) for each in problems}
+        changed = _without(changed, set().union(*(_filled_in(each, obj, changed) for each in parents)), Path())
     is_of = version if changed["kind"] == kind else f"{changed['kind']} of {version}"
-    problem = _older(Path(("apiVersion",)), f"{kind} is of {own}, not {is_of}")
-    unknown = _unknown(obj, changed, wanted) if newer is obj else []
-    parents = {Path(each.path[:-1]) for each in unknown}
-    if filled_in := set().union(*(_filled_in(parent, obj, changed) for parent in parents)):
-        changed = _without(changed, filled_in, Path())
-    return Converted(changed, [problem], [*_left(obj, changed), *unknown])
+    return Converted(changed, [_older(Path(("apiVersion",)), f"{kind} is of {own}, not {is_of}")], problems)
+
+
+_CLAIMS: Final = ("spec", "resourceClaims")
+
+
+def _with_flat_claims(obj: Any, wanted: MigrationTarget) -> Converted:
+    """Convert an object whose pods may name their claims by ``source``, unless a release needs that."""
+    if any(release < _FLAT_CLAIMS_SINCE for release in wanted.releases):
+        return Converted(obj)
+    nested = list(_nested(obj, wanted.locations))
+    changed = deepcopy(obj) if nested else obj
+    for place, index, entry in nested:
+        value_at(changed, place)[index] = entry
+    message = "pods of Kubernetes 1.31 and later name claims and templates without source"
+    return Converted(changed, [_older(Path((*place, index, "source")), message) for place, index, _ in nested])
+
+
+def _nested(obj: Any, locations: Locations | None) -> Iterator[tuple[Steps, int, JSONObject]]:
+    """Yield the entries of ``resourceClaims`` with a ``source``, of all pods: their places, and them without it."""
+    if (template := pod_template(obj)) is not None:
+        places: list[Steps] = [(*template, *_CLAIMS)]
+    else:
+        places = [tuple(pods.place(("template", *_CLAIMS))) for pods in pods_in(obj, locations) if pods.is_known]
+    for place in dict.fromkeys(places):
+        claims = value_at(obj, place)
+        for index, entry in enumerate(claims if isinstance(claims, list) else ()):
+            source = entry.get("source", "") if isinstance(entry, dict) else ""
+            if source is None or (isinstance(source, dict) and source.keys().isdisjoint(entry)):
+                parts = ((source or {}) if key == "source" else {key: entry[key]} for key in entry)
+                yield place, index, {key: value for part in parts for key, value in part.items()}
+
+
+def _with_held(whole: Converted, wanted: MigrationTarget, parameters: Parameters) -> Converted:
+    """Convert the manifests in an object of another project, such as a ManifestWork, as well."""
+    parts = () if group_of(whole.object) in TRIED else parts_of_dra(whole.object)
+    manifests = [(at, each) for at, each in parts if is_held(each) and find(each["apiVersion"], each["kind"])]
+    changed, older, lost = deepcopy(whole.object) if manifests else whole.object, [*whole.older], [*whole.lost]
+    for at, each in reversed(manifests):
+        held = converted(each, wanted, parameters)
+        value_at(changed, at[:-1])[at[-1]] = held.object
+        older += (problem._replace(path=Path((*at, *problem.path))) for problem in held.older)
+        lost += (problem._replace(path=Path((*at, *problem.path))) for problem in held.lost)
+    return Converted(changed, older, lost)
+
+
+def _older(path: Path, message: str) -> Problem:
+    """Report a part that can be converted."""
+    return Problem(ERROR, "older-version", "Deprecated", path, message, "draguard convert --write converts it")
+
+
+def _without_version(obj: JSONObject, version: str, newer: str, wanted: MigrationTarget) -> Problem:
+    """Report an object without a version that all requested releases serve."""
+    if wanted.releases[1:] and all(served(newer, release) for release in wanted.releases):
+        releases = ", ".join(f"1.{release}" for release in wanted.releases)
+        message = f"Kubernetes {releases} have no version of {newer} in common"
+        hint = "convert for each release by itself"
+    elif version:
+        message = f"{obj['kind']} of {obj['apiVersion']} cannot be converted to {version}"
+        hint = "write it anew by hand, or state releases that serve a newer version"
+    else:
+        message = f"the requested releases do not serve {newer}"
+        hint = "leave the object out, or state releases that serve it"
+    return lost(Path(("kind",)), message, hint)
+
+
+def _losses(before: JSONObject, after: JSONObject, wanted: MigrationTarget) -> list[Problem]:
+    """Find the fields that the new version lacks: those that an earlier conversion has left, and those of the old one.
+
+    Fields that the old version lacks, too, are those of a typo unless they have a replacement.
+    """
+    misspelt, never, version = _unknown_of(before), _unknown_of(after), after["apiVersion"]
+    found = {path: hint for path, hint in misspelt.items() if hint and path in never}
+    if after is not before:
+        known = convert(_without(before, misspelt, Path()), version) if misspelt else after
+        found |= _unknown_of(known, wanted.newest)
+    ends = VERSIONS[version].kinds[after["kind"]].until < wanted.newest
+    release = f"Kubernetes 1.{wanted.newest}"
+    return [
+        lost(path, f"{version if ends or path in never else release} has no {path[-1]}", hint or "remove the field")
+        for path, hint in found.items()
+    ]
+
+
+def _unknown_of(obj: JSONObject, newest: Release | None = None) -> dict[Path, str]:
+    """List the fields unknown to all releases that serve an object's version, or to the newest wanted one.
+
+    Each comes with its replacement, if known.
+    """
+    version = obj["apiVersion"]
+    kind = VERSIONS[version].kinds[obj["kind"]]
+    unknown = list[dict[Path, str]]()
+    for release in (kind.since, kind.until) if newest is None else (max(min(newest, kind.until), kind.since),):
+        compiled = compile_struct(kind.type, target(version, release, CREATE, gates.every(release)))
+        misfits = apart(compiled.decoding.walk(obj))[0]
+        unknown.append({each.path: instead(compiled, each.path) for each in misfits if each.rule == UNKNOWN_FIELD})
+    return {path: hint for path, hint in unknown[0].items() if path in unknown[-1]}
 
 
 def _filled_in(at: Path, before: JSONObject, after: JSONObject) -> set[Path]:
@@ -224,44 +262,6 @@ def _filled_in(at: Path, before: JSONObject, after: JSONObject) -> set[Path]:
     return {at / name for name, value in value_at(after, at, {}).items() if value == "" and name not in held}
 
 
-def _without_version(obj: JSONObject, version: str, newer: str, wanted: MigrationTarget) -> Problem:
-    """Report an object without a version that all requested releases serve."""
-    if wanted.releases[1:] and all(served(newer, release) for release in wanted.releases):
-        releases = ", ".join(f"1.{release}" for release in wanted.releases)
-        message = f"Kubernetes {releases} have no version of {newer} in common"
-        return lost(Path(("kind",)), message, "convert for each release by itself")
-    if version:
-        message = f"{obj['kind']} of {obj['apiVersion']} cannot be converted to {version}"
-        return lost(Path(("kind",)), message, "write it anew by hand, or state releases that serve a newer version")
-    message = f"the requested releases do not serve {newer}"
-    return lost(Path(("kind",)), message, "leave the object out, or state releases that serve it")
-
-
-def _older(path: Path, message: str) -> Problem:
-    """Report a part that can be converted."""
-    return Problem(ERROR, "older-version", "Deprecated", path, message, "draguard convert --write converts it")
-
-
-def _left(before: JSONObject, after: JSONObject) -> list[Problem]:
-    """Find the fields of an older version that an earlier conversion has left, and that this one leaves, too."""
-    version, never = after["apiVersion"], _unknown_of(after, None)
-    left = {path: hint for path, hint in _unknown_of(before, None).items() if hint and path in never}
-    return [lost(path, f"{version} has no {path[-1]}", hint) for path, hint in left.items()]
-
-
-def _unknown(before: JSONObject, after: JSONObject, wanted: MigrationTarget) -> list[Problem]:
-    """Find the fields that one version has and the other lacks."""
-    if known := _unknown_of(before, None):
-        after = convert(_without(before, known, Path()), after["apiVersion"])
-    version, never = after["apiVersion"], _unknown_of(after, None)
-    release = f"Kubernetes 1.{wanted.newest}"
-    ends = VERSIONS[version].kinds[after["kind"]].until < wanted.newest
-    return [
-        lost(path, f"{version if ends or path in never else release} has no {path[-1]}", hint or "remove the field")
-        for path, hint in _unknown_of(after, wanted).items()
-    ]
-
-
 def _without(value: Any, paths: Container[Path], at: Path) -> Any:
     """Return a value without the fields at some paths."""
     if isinstance(value, list):
@@ -269,20 +269,3 @@ def _without(value: Any, paths: Container[Path], at: Path) -> Any:
     if not isinstance(value, dict):
         return value
     return {name: _without(each, paths, at / name) for name, each in value.items() if at / name not in paths}
-
-
-def _unknown_of(obj: JSONObject, wanted: MigrationTarget | None) -> dict[Path, str]:
-    """List the fields unknown to all releases that serve an object's version, or to the newest wanted one.
-
-    Each comes with its replacement, if known.
-    """
-    version = obj["apiVersion"]
-    kind = VERSIONS[version].kinds[obj["kind"]]
-    releases = (kind.since, kind.until) if wanted is None else (max(min(wanted.newest, kind.until), kind.since),)
-    unknown: list[dict[Path, str]] = []
-    for release in releases:
-        compiled = compile_struct(kind.type, target(version, release, CREATE, gates.every(release)))
-        misfits = apart(compiled.decoding.walk(obj))[0]
-        paths = [misfit.path for misfit in misfits if misfit.rule == UNKNOWN_FIELD]
-        unknown.append({path: instead(compiled, path) for path in paths})
-    return {path: hint for path, hint in unknown[0].items() if all(path in each for each in unknown)}

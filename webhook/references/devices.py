@@ -333,7 +333,7 @@ def _without(claim: JSONObject, context: Context) -> Iterator[tuple[JSONObject, 
             del value_at(less, here)["capacity"]
             yield less, (*here, "capacity"), _lack(request, context)
         value_at(tolerant, here)["tolerations"] = [{"operator": "Exists"}]
-    hint = "with all taints tolerated, a node has the devices: tolerate the taints, or wait until they are removed"
+    hint = "with all taints tolerated, a node has the devices: tolerate them in requests, or wait until they are gone"
     yield tolerant, ("requests",), f"{hint}: they are set in ResourceSlices and DeviceTaintRules"
 
 

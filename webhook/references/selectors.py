@@ -25,6 +25,7 @@ from webhook.deviceselectors.parts import (
     Read,
     compared,
     depends_on_device,
+    holder_of,
     is_made,
     is_textual,
     parts_of,
@@ -386,7 +387,7 @@ def impossible_name(parts: Parts, context: Context) -> Iterator[Problem]:
 
     A domain is a DNS subdomain of 63 characters at most, in upper or lower case, such as gpu.example.com; the name in
     it is a C identifier of 32 characters at most. Drivers cannot publish others, so the read is an error or finds
-    nothing.
+    nothing. The keys of device.attributes itself are domains, not names.
     """
     for read in parts.reads:
         if faults := formats.driver_name(read.domain, context.release):
@@ -395,6 +396,23 @@ def impossible_name(parts: Parts, context: Context) -> Iterator[Problem]:
         elif faults := formats.c_identifier(read.name, context.release):
             message = f'no driver can publish the name "{read.name}": {faults[0]}'
             yield finding((), message, "", "Impossible", read.offset)
+    known = {*parts.drivers, *(read.domain for read in parts.reads)}
+    for call in parts.nodes:
+        if not isinstance(call, Call) or call.function != "@in" or not (holder := holder_of(call.arguments[1])):
+            continue
+        key = _text(call.arguments[0])
+        domain, _, name = key.rpartition("/")
+        if name and (domain or ("." not in name and name not in known)):
+            message = f'the keys of device.{holder} are domains, and "{key}" is none: it is never there'
+            of_domain = domain or (next(iter(known)) if len(known) == 1 else "DRIVER")
+            meant = f'"{name}" in device.{holder}["{of_domain}"]'
+            fix = parts.rewritten(call, meant) if of_domain != "DRIVER" else None
+            advice = Advice(f"ask for the name in its domain: {meant}", fix)
+            yield finding((), message, advice, "Impossible", call.arguments[0].offset)
+
+
+def _text(node: Expression) -> str:
+    return node.value if isinstance(node, Literal) and isinstance(node.value, str) else ""
 
 
 def _domain(read: Read, expression: str) -> Advice:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.allocation.devices import PoolId, Tolerations, decode_amount, quantity_text, taint_of
+from webhook.allocation.features import CRASHES_UNTIL
 from webhook.allocation.pools import available, whole
 from webhook.api.versions import find
 from webhook.grouping import by_key
@@ -28,6 +29,7 @@ from webhook.inventory.claims import (
 from webhook.inventory.resources import ANNOTATION, is_of_resources
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.problem import NOTE, WARNING
+from webhook.references.rules import sorted_out
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import UNHEALTHY, AllocatedDevice, Stored, once, published_health
@@ -353,6 +355,29 @@ def evicting(result: AllocatedDevice, cluster: Stored) -> Iterator[tuple[JSONObj
         seconds = [left for each in matching if (left := number(each, "tolerationSeconds")) is not None]
         if text(taint, "effect") == effect and len(seconds) == len(matching):
             yield taint, max(0, min(seconds, default=0))
+
+
+@rule()
+def scheduler_crashes(cluster: Stored) -> Iterator[Found]:
+    """A pod waits for a claim at which kube-scheduler crashes: no other pod is scheduled, either.
+
+    The scheduler of Kubernetes 1.35 before 1.35.6, and of 1.36 before 1.36.2, does so when a request for all devices
+    comes to one that consumes counters.
+    """
+    if not (cluster.variant.crashes_for_all and cluster.variant.features.PartitionableDevices):
+        return
+    release = cluster.settings.release
+    help_ = (
+        f"update kube-scheduler to 1.{release}.{CRASHES_UNTIL[release]}; until then, delete the pods that use the claim"
+    )
+    for claim in cluster.all("ResourceClaim"):
+        requests = cluster.context.requests(claim) if cluster.users(claim) and not allocation_of(claim) else ()
+        for request in (each for each in requests if each.is_for_all):
+            answer = sorted_out(request, cluster.context)
+            if answer and any(each.consumes for group in answer.taken for each in group.contents):
+                message = f'request "{request.name}" asks for all devices, and some consume counters'
+                message += f": kube-scheduler {cluster.settings} crashes whenever it comes to a pod that uses the claim"
+                yield Found(claim, message, help_, (*request.path, "allocationMode"))
 
 
 @rule()

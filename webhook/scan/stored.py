@@ -252,7 +252,7 @@ class Stored:
     def variant(self) -> Implementation:
         """The scheduler's allocator."""
         release = self.settings.release
-        return implementation(Features.of(self.settings.gates, release), release)
+        return implementation(Features.of(self.settings.gates, release), release, patch=self.settings.patch)
 
     @cached_property
     def incomplete(self) -> frozenset[PoolId]:

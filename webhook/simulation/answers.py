@@ -234,8 +234,8 @@ class Answers:
         log, claims, why, advice = self._known.get(verdicts, (-1, (), {}, _NOTHING))
         if log == len(self._cluster.log):
             return _renamed(why, dict(zip(claims, names, strict=True))), advice
-        round_ = Round(self._cluster, needs)
-        groups = node_groups(verdicts.by_node, round_) if verdicts.nodes else [unnamed(self._cluster, needs)]
+        cluster, by_node = self._cluster, verdicts.by_node
+        groups = node_groups(by_node, Round(cluster, needs)) if verdicts.nodes else [unnamed(cluster, needs)]
         error = next(iter(verdicts.errors.values()), NO_FAULT)
         advice = Suggestions(self._cluster, needs).advice(groups, error)
         found = _advised(groups, advice, "" if verdicts.errors else cause(groups))

@@ -16,8 +16,8 @@ from itertools import chain, combinations, islice
 from time import monotonic
 from typing import Any, Final
 
-from webhook.allocation.devices import PoolId, Taint, Tolerations, amount, named, quantity_text
-from webhook.allocation.selecting import SCALARS, Fault
+from webhook.allocation.devices import PoolId, Taint, Tolerations, amount, quantity_text
+from webhook.allocation.selecting import Fault
 from webhook.api import gates
 from webhook.budget import Budget, DeadlineExceededError, current, limited
 from webhook.cel.errors import EvaluationError
@@ -269,14 +269,9 @@ class _Request(NamedTuple):
 
         return self._change(what, size, text(selector, "cel", "expression"), edit)
 
-    def _values(self, read: Read) -> set[object]:
+    def _values(self, read: Read) -> Collection[object]:
         """Return the values that devices have of an attribute."""
-        found = set[object]()
-        for each in self.cluster.allocator.catalog.contents:
-            value = named(getattr(each, read.holder), each.driver, f"{read.domain}/{read.name}") or {}
-            if len(value) == 1 and value.keys() <= {*SCALARS}:
-                found |= set(value.values())
-        return found
+        return self.cluster.allocator.catalog.values(read.holder, f"{read.domain}/{read.name}")
 
     def _of_capacity(self) -> Iterator[Change]:
         """Lower a requested capacity to the amounts that devices have left, or correct its name; or drop it."""
@@ -944,9 +939,7 @@ class Suggestions:
         helps, cluster, needs = False, self._cluster, self._needs
         changes = self._of_pod(groups, error)
         if other := [each for each in changes if not each.size or each.selects_less][:1]:
-            with ExitStack() as released:  # to see what a selector hides
-                round_ = self._round(other, released)
-                groups = [*groups, *node_groups(self._verdicts(round_).by_node, round_)]
+            groups = [*groups, *self._groups(other)]  # to see what a selector hides
             changes = self._of_pod(groups, error)
         if needs.claims or any(group.requests for group in groups):
             changes = _smallest([*changes, *releases(cluster, needs, groups)])
@@ -963,6 +956,12 @@ class Suggestions:
                     yield found
         if not helps:
             yield from self._paired([(change, update) for update in updates for change in changes])
+
+    def _groups(self, changes: Sequence[Change]) -> list[NodeGroup]:
+        """Return the nodes that refuse the pod with changes made."""
+        with ExitStack() as released:
+            round_ = self._round(changes, released)
+            return node_groups(self._verdicts(round_).by_node, round_)
 
     def _of_pod(self, groups: Sequence[NodeGroup], error: Fault) -> list[Change]:
         """Return the changes to a pod and its claims."""
@@ -1035,8 +1034,7 @@ class Suggestions:
             return _concerned(changes, nodes), bool(_concerned(changes, verdicts.nodes[NODES_MAX:]))
 
     def _verdicts(self, round_: Round) -> Verdicts:
-        verdicts = Verdicts(round_.cluster, round_.needs.demand)
-        verdicts.update(round_, at_most=NODES_MAX)
+        verdicts = round_.cluster.tries.verdicts(round_, at_most=NODES_MAX)
         self._filtered += len(verdicts.by_node)
         return verdicts
 

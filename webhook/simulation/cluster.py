@@ -8,6 +8,7 @@ tainttoleration, nodeaffinity, nodeports, noderesources).
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -180,6 +181,9 @@ def lack_of(resource: str) -> Message:
 _CORDONED: Final = NodeVerdict((Message.of_nodes("were", "unschedulable", "was"),), CORDON)
 _UNSELECTED: Final = NodeVerdict((Message.of_nodes("didn't", "match Pod's node affinity/selector"),), AFFINITY)
 _TAINTED: Final = NodeVerdict((Message.of_nodes("had", "untolerated taint(s)"),), TAINTS)
+_UNALLOCATABLE: Final = "cannot allocate all claims"
+_WITHOUT_DEVICES: Final = NodeVerdict((_UNALLOCATABLE,), by_devices=True)
+_FITTING: Final = NodeVerdict()
 _PORTS_TAKEN: Final = NodeVerdict(
     (Message.of_nodes("didn't", "have free ports for the requested pod ports"),), PORTS, resolvable=True
 )
@@ -405,6 +409,8 @@ class Settings(NamedTuple):
 
 # -- the cluster
 
+_TRIES_MAX: Final = 128
+"""The number of changed pods of which the verdicts are remembered."""
 EVERYWHERE: Final = -1
 """Stands for all nodes in the log of changes."""
 
@@ -469,6 +475,8 @@ class Cluster:
         if settings.taint_rules_ignored:
             rules = []
         sources = slices, tainting(rules, settings.release)
+        self.tries = Shapes(_TRIES_MAX)
+        """The verdicts on pods with changes that are tried."""
         if sources != self._sources:
             self._sources, self._catalog = sources, Catalog(*sources)
         self.node_allocatable = NodeAllocatable(self._catalog) if NODE_ALLOCATABLE in settings.gates else None
@@ -672,6 +680,7 @@ UNAVAILABLE: Final = "resourceclaim not available on the node"
 """The scheduler's reason for a claim with devices on another node, or with devices that failed."""
 _SCORES_SINCE: Final = 35
 """From this release on, earlier alternatives of ``firstAvailable`` are preferred among nodes."""
+_OF_CONTAINER: Final = ("resources", "ports", "restartPolicy")
 _ALTERNATIVES_MAX = 8
 """A request's first alternative scores as much, the next one less (FirstAvailableDeviceRequestMaxSize)."""
 
@@ -694,6 +703,25 @@ class Needs(NamedTuple):
     def claims(self) -> tuple[JSONObject, ...]:
         """Its claims, without those that they are reserved for."""
         return tuple([use.claim for use in self.uses])
+
+    @property
+    def shape(self) -> str:
+        """The parts that decide which nodes accept the pod, as JSON."""
+        spec, demand, claims = self.pod.get("spec") or {}, self.demand, self.claims
+        placed = [
+            demand.spec.get("nodeSelector"),
+            demand.spec.get("affinity"),
+            demand.tolerations.stated,
+            list(demand.requests.items()),
+        ]
+        containers = [
+            [{key: each[key] for key in _OF_CONTAINER if each.get(key)} for each in spec.get(name) or ()]
+            for name in ("containers", "initContainers")
+        ]
+        asked = [(each.get("spec"), allocation_of(each) and each["status"]) for each in claims]
+        names = {each["metadata"]["name"] for each in claims}
+        shape = [placed, containers, asked, len(names), self.leftover is None]
+        return json.dumps(shape, sort_keys=True)
 
 
 class _Asked(NamedTuple):
@@ -808,18 +836,19 @@ class Round:
             error = result.error or Fault(f"node {state.name}: timed out trying to allocate devices")
             return NodeVerdict((error,), error=error, by_devices=True)
         if result is not None and not result.is_found:
-            reason: str = result.error or "cannot allocate all claims"
+            if result.error is None and not result.depends_on_order:
+                return _WITHOUT_DEVICES
+            reason: str = result.error or _UNALLOCATABLE
             error = result.error if result.error and result.scope == "abort" else NO_FAULT
             return NodeVerdict((reason,), error=error, by_devices=True, uncertain=_uncertainty(result))
         if unavailable:
             return NodeVerdict((UNAVAILABLE,), unavailable=unavailable)
         if shortage := self._shortage(node, result):
             return shortage
-        if result is None:
-            return NodeVerdict()
-        chosen = result.alternatives if self.cluster.settings.release >= _SCORES_SINCE else ()
+        chosen = result.alternatives if result and self.cluster.settings.release >= _SCORES_SINCE else ()
         score = sum(_ALTERNATIVES_MAX - each for each in chosen)  # computeScore
-        return NodeVerdict(score=score, uncertain=_uncertainty(result))
+        uncertain = _uncertainty(result) if result else ""
+        return NodeVerdict(score=score, uncertain=uncertain) if score or uncertain else _FITTING
 
     def taken(self, result: Answer | None) -> Taken:
         """Return the amounts that the pod's devices take of their node's other resources, by request."""
@@ -864,12 +893,16 @@ def _uncertainty(result: Answer) -> str:
 
 
 class Verdicts:
-    """The verdicts on pods of one shape: those of all nodes, or of the nodes that the pods' node affinity names."""
+    """The verdicts on pods of one shape: those of all nodes, or of the nodes that the pods' node affinity names.
 
-    def __init__(self, cluster: Cluster, demand: Demand) -> None:
-        self._cluster = cluster
+    Args:
+        at_most: The number of nodes to check; None for all.
+    """
+
+    def __init__(self, cluster: Cluster, demand: Demand, at_most: int | None = None) -> None:
         names, index = nodes_named(demand.spec), cluster.index
         self.nodes = range(len(cluster.nodes)) if names is None else sorted(index[n] for n in names if n in index)
+        self._checked = self.nodes[:at_most]
         self.by_node: dict[int, NodeVerdict] = {}
         self.fitting: dict[int, int] = {}
         """The nodes that accept the pod, with their scores."""
@@ -878,23 +911,18 @@ class Verdicts:
         """Why the scheduler could also decide otherwise, by node."""
         self._seen = 0
 
-    def update(self, round_: Round, *, at_most: int | None = None) -> None:
+    def update(self, round_: Round) -> None:
         """Check the nodes that changed since their last check.
-
-        Args:
-            at_most: The number of nodes to check; None for all.
 
         Raises:
             DeadlineExceededError: The deadline of the budget in force has passed.
         """
-        log = self._cluster.log
-        if not self.by_node:
-            stale: Mapping[int, None] = dict.fromkeys(self.nodes[:at_most])
-        else:
-            changed = set(log[self._seen :])
-            stale = dict.fromkeys(self.nodes if EVERYWHERE in changed else sorted(changed & self.by_node.keys()))
+        log = round_.cluster.log
+        changed = set(log[self._seen :])
+        is_new = len(self.by_node) < len(self._checked)
+        stale = self._checked if is_new or EVERYWHERE in changed else sorted(changed & self.by_node.keys())
         self._seen = len(log)
-        self._cluster.progress(len(stale))
+        round_.cluster.progress(len(stale))
         for place, node in enumerate(stale):
             if place % 16 == 0:
                 check_deadline()
@@ -914,3 +942,32 @@ class Verdicts:
         if not highest:
             return sorted(self.fitting)
         return sorted(node for node, score in self.fitting.items() if score == highest)
+
+
+class Shapes:
+    """The verdicts on pods of the shapes that were asked for last.
+
+    Args:
+        most: Their number.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: dict[str, Verdicts] = {}
+
+    def verdicts(self, round_: Round, at_most: int | None = None) -> Verdicts:
+        """Return the verdicts on a pod, as the cluster is now.
+
+        Args:
+            at_most: The number of nodes to check, always the same; None for all.
+
+        Raises:
+            DeadlineExceededError: The deadline of the budget in force has passed.
+        """
+        shape = round_.needs.shape
+        found = self._known.pop(shape, None) or Verdicts(round_.cluster, round_.needs.demand, at_most)
+        found.update(round_)
+        self._known[shape] = found
+        if len(self._known) > self._most:
+            del self._known[next(iter(self._known))]
+        return found

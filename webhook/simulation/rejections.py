@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, Final
 
+from webhook.allocation import Attempt
 from webhook.allocation.devices import Content, Taint
 from webhook.allocation.explain import STEPS, Conflict, Funnel, Reason, conflict, constraint, spread
 from webhook.cel.errors import EvaluationError
@@ -225,11 +226,10 @@ class _Obstacles:
         return "; ".join(some_of(said, 3, "and {} more sets"))
 
 
-_Look = tuple[int, Sequence[Funnel] | None, Conflict]
-"""A node, with the devices left for each request, and why these do not do together.
-
-The devices are None if they are not the reason, nor missing besides.
-"""
+_Failed = tuple[int, Attempt | None]
+"""A node, with the failed attempt to allocate devices; None if they are not the reason, nor missing besides."""
+_Look = tuple[int, Sequence[Funnel]]
+"""A node, with the devices left for each request."""
 
 
 def unnamed(cluster: Cluster, needs: Needs) -> NodeGroup:
@@ -244,21 +244,26 @@ def unnamed(cluster: Cluster, needs: Needs) -> NodeGroup:
 
 def node_groups(by_node: Mapping[int, NodeVerdict], round_: Round) -> list[NodeGroup]:
     """Group the nodes that refuse a pod, the closest first."""
-    alike: dict[Hashable, tuple[NodeVerdict, list[_Look]]] = {}
-    cluster, needs = round_.cluster, round_.needs
+    alike: dict[Hashable, tuple[NodeVerdict, Conflict, list[_Failed]]] = {}
+    kinds: dict[Hashable, tuple[Hashable, Conflict]] = {}
+    """The key and the conflict of nodes of a kind."""
+    needs = round_.needs
     for node, verdict in by_node.items():
         if verdict.reasons:
-            funnels = _funnels(node, verdict, round_)
-            key: Hashable = (
-                verdict.unavailable,
-                taints(verdict, cluster.nodes[node], needs.demand),
-                tuple((request, *each.items()) for request, each in verdict.taken.items()),
-            )
-            conflict = _conflict(funnels or (), needs)
-            if funnels is not None:
-                key = tuple(each.key for each in funnels), conflict
-            alike.setdefault((verdict.reasons, key), (verdict, []))[1].append((node, funnels, conflict))
-    found = [_group(cluster, *each, needs) for each in alike.values()]
+            state, attempt = round_.cluster.nodes[node], _attempt(node, verdict, round_)
+            if attempt is None:
+                taken = tuple((request, *each.items()) for request, each in verdict.taken.items())
+                key: Hashable = verdict.unavailable, taints(verdict, state, needs.demand), taken
+                conflict = Conflict()
+            else:
+                kind = attempt, attempt.kind(state.node)
+                if kind not in kinds:
+                    funnels = attempt.explain(state.node)
+                    conflict = _conflict(funnels, needs)
+                    kinds[kind] = (*(each.key for each in funnels), conflict), conflict
+                key, conflict = kinds[kind]
+            alike.setdefault((verdict.reasons, key), (verdict, conflict, []))[2].append((node, attempt))
+    found = [_group(round_, *each) for each in alike.values()]
     return sorted(found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes)))
 
 
@@ -269,35 +274,36 @@ def depths(by_node: Mapping[int, NodeVerdict], round_: Round) -> Mapping[tuple[s
     """
     found: defaultdict[tuple[str, str], dict[DeviceID, int]] = defaultdict(dict)
     for node, verdict in by_node.items():
-        for funnel in _funnels(node, verdict, round_) or ():
+        attempt = _attempt(node, verdict, round_)
+        for funnel in attempt.explain(round_.cluster.nodes[node].node) if attempt else ():
             known = found[funnel.claim, funnel.request]
             for device, depth in funnel.depths():
                 known[device.id] = max(depth, known.get(device.id, 0))
     return found
 
 
-def _funnels(node: int, verdict: NodeVerdict, round_: Round) -> Sequence[Funnel] | None:
-    """Return the devices left on a node for each request; None if they are not the reason, nor missing besides."""
+def _attempt(node: int, verdict: NodeVerdict, round_: Round) -> Attempt | None:
+    """Return the failed attempt to allocate devices of a node; None if they are not the reason, nor missing besides."""
     if verdict.plugin == RESOURCES:
         verdict = round_.filter_devices(node)
-    attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
-    return None if attempt is None else attempt.explain(round_.cluster.nodes[node].node)
+    return round_.on(node).attempt if verdict.by_devices and not verdict.error else None
 
 
-def _group(cluster: Cluster, verdict: NodeVerdict, looks: Sequence[_Look], needs: Needs) -> NodeGroup:
-    node, funnels, conflict = looks[0]
-    nodes = [each for each, *_ in looks]
+def _group(round_: Round, verdict: NodeVerdict, conflict: Conflict, failed: Sequence[_Failed]) -> NodeGroup:
+    cluster, needs = round_.cluster, round_.needs
+    nodes = [each for each, _ in failed]
     names = tuple(map(cluster.names.__getitem__, nodes))
     reasons, resolvable = verdict.reasons, verdict.resolvable
     if verdict.taken:  # the node has what the devices take of it, but for other pods
         wanted = needs.demand.with_more(total(verdict.taken)).requests
-        allocatable = cluster.nodes[node].allocatable
+        allocatable = cluster.nodes[nodes[0]].allocatable
         resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
     said = [*details(cluster, nodes, verdict, needs)]
-    if funnels is None:
+    some = failed[:_LOOKED_AT_MAX]
+    looks = [(node, attempt.explain(cluster.nodes[node].node)) for node, attempt in some if attempt]
+    if not looks:
         return NodeGroup(names, reasons, (), resolvable, tuple(said), taken=total(verdict.taken))
-    compete = _compete(funnels)
-    requests = tuple(_request(cluster, each, looks, needs, compete=compete) for each in funnels)
+    requests = tuple(_request(round_, each, looks, is_all=len(looks) == len(nodes)) for each in looks[0][1])
     said += filter(None, [": ".join(filter(None, conflict))])
     return NodeGroup(names, reasons, requests, resolvable, tuple(said), verdict.by_devices, conflict.why)
 
@@ -316,16 +322,17 @@ def details(cluster: Cluster, nodes: Sequence[int], verdict: NodeVerdict, needs:
             yield from cluster.users(nodes[0], verdict.missing)
 
 
-def _request(cluster: Cluster, funnel: Funnel, looks: Sequence[_Look], needs: Needs, *, compete: bool) -> JSONObject:
+def _request(round_: Round, funnel: Funnel, looks: Sequence[_Look], *, is_all: bool) -> JSONObject:
     """Describe the devices left for a request on the first of some nodes, and the obstacles on all of them.
 
     Args:
         funnel: The devices of the first node that are left for the request.
-        compete: Whether each request could be met alone.
+        is_all: Whether these are all nodes of the group.
     """
+    cluster, compete = round_.cluster, _compete(looks[0][1])
     found, blamed = _Obstacles(), lru_cache(_BLAMED_MAX)(partial(_blamed, cluster, funnel.claim))
-    for node, funnels, _ in looks[:_LOOKED_AT_MAX]:
-        for each in funnels or ():
+    for node, funnels in looks:
+        for each in funnels:
             if each.ask is funnel.ask:
                 reasons = each.reasons()
                 found.add(each, reasons)
@@ -354,11 +361,10 @@ def _request(cluster: Cluster, funnel: Funnel, looks: Sequence[_Look], needs: Ne
         parts = _parts(cluster, expression)
         wishes.append(parts.wanted if parts else expression)
     wish = " and ".join(wishes)
-    examined = min(len(looks), _LOOKED_AT_MAX)
     return {
         "claim": funnel.claim,
         "request": funnel.request,
-        "for": _subject(funnel.claim, funnel.request, needs),
+        "for": _subject(funnel.claim, funnel.request, round_.needs),
         "wanted": funnel.wanted,
         **funnel.counts,
         "constrained": constrained,
@@ -377,9 +383,9 @@ def _request(cluster: Cluster, funnel: Funnel, looks: Sequence[_Look], needs: Ne
         ],
         "lacking": {"name": blame.name, "values": values} if blame.name else None,
         "unused": list(found.unused.values()),
-        "allExamined": len(looks) == examined,
+        "allExamined": is_all,
         "heldBy": [
-            {**holder(cluster, name, len(devices)), "nodes": [] if len(on) == examined else list(on)}
+            {**holder(cluster, name, len(devices)), "nodes": [] if len(on) == len(looks) else list(on)}
             for name, (devices, on) in sorted(found.held.items(), key=lambda each: -len(each[1][0]))
         ],
     }
@@ -777,7 +783,7 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "", who: str = 
     }[step]
     why = request["because"] and request["because"] + where
     if request["heldBy"] and step == "free":
-        why = f"{'the others ' * bool(short.left)}held by {_holders(request)}"
+        why = f"{'and the others are ' * bool(short.left)}held by {_holders(request)}"
     if step in UNSEEN and request["unused"]:  # these pools have devices of the class
         why = _pool(request["unused"][0])
     most = f"at most {short.left}" if short.left else ""

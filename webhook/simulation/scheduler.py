@@ -5,7 +5,6 @@ Omits affinity to other pods, topology spread, volumes, preemption, and all scor
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -29,7 +28,6 @@ from webhook.inventory.claims import (
     not_created,
     requests_of,
     reserved_for,
-    shape_of,
 )
 from webhook.inventory.podgroups import Group, group_of, least_of, not_ready
 from webhook.inventory.resources import created, leftover
@@ -37,7 +35,7 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.cluster import SCORES_FIXED, UNNAMED, Cluster, Demand, Needs, Round, Verdicts
+from webhook.simulation.cluster import SCORES_FIXED, UNNAMED, Cluster, Demand, Needs, Round, Shapes, Verdicts
 from webhook.simulation.nodeallocatable import total
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -57,7 +55,7 @@ _ON_ANOTHER: Final = "the scheduler could also decide otherwise: node {} suits t
 _CRASHES: Final = "kube-scheduler {} crashes whenever it comes to this pod: {}: {}"
 _ASKED_MAX: Final = 16
 """The number of nodes on which other devices are looked for."""
-_SHARED_MAX: Final = 64
+_SHAPES_MAX: Final = 64
 """The number of shapes of pods that are remembered."""
 PRIORITIZED_LIST: Final = "DRAPrioritizedList"
 
@@ -117,7 +115,7 @@ class Scheduler:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self._verdicts: dict[str, Verdicts] = {}
+        self._shapes = Shapes(_SHAPES_MAX)
         self._gangs = defaultdict[Group, tuple[list[Placement], list[Placement]]](lambda: ([], []))
         """The pods of PodGroups that have got nodes, and those that have not."""
 
@@ -293,15 +291,7 @@ class Scheduler:
         if any(cluster.extended.has(name) for name in demand.requests):
             left = leftover(pod, cluster.inventory.all("ResourceClaim"))
         round_ = Round(cluster, Needs(pod, demand, tuple(uses), left))
-        claims = round_.needs.claims
-        names = {each["metadata"]["name"] for each in claims}
-        key = json.dumps([_shape(pod), [*map(shape_of, claims)], len(names), left is None], sort_keys=True)
-        verdicts = self._verdicts.pop(key, None) or Verdicts(cluster, demand)
-        self._verdicts[key] = verdicts
-        if len(self._verdicts) > _SHARED_MAX:
-            del self._verdicts[next(iter(self._verdicts))]
-        verdicts.update(round_)
-        return verdicts, round_
+        return self._shapes.verdicts(round_), round_
 
     def _current(self, claim: JSONObject) -> JSONObject:
         return self.cluster.claim(full_name_of(claim)) or claim
@@ -491,19 +481,6 @@ def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:
         if not reserved or (len(reserved) == 1 and is_own):
             found.setdefault(name_of(claim), claim)
     return [*found.values()]
-
-
-_PLACED_BY: Final = ("nodeSelector", "affinity", "tolerations", "overhead", "resources")
-_OF_CONTAINER: Final = ("resources", "ports", "restartPolicy")
-
-
-def _shape(pod: JSONObject) -> JSONObject:
-    """Return the parts of a pod that decide which nodes accept it."""
-    spec = pod.get("spec") or {}
-    shape = {name: spec[name] for name in _PLACED_BY if spec.get(name)}
-    for name in ("containers", "initContainers"):
-        shape[name] = [{key: each[key] for key in _OF_CONTAINER if each.get(key)} for each in spec.get(name) or ()]
-    return shape
 
 
 # -- conditions

@@ -309,7 +309,9 @@ _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     "enum": lambda values, value: (
         ""
         if value in [each for each in values if isinstance(each, bool) == isinstance(value, bool)]  # True == 1
-        else f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"
+        # Beside words, false is how YAML reads one of them, such as off.
+        else f"{shown(value)} is not supported; supported are "
+        f"{', '.join(shown(each) for each in [one for one in values if not isinstance(one, bool)] or values)}"
     ),
     "minimum": lambda limit, value: (
         f"{shown(value)} is less than {limit}" if isinstance(value, int | float) and value < limit else ""

@@ -35,7 +35,7 @@ _LOOKED_AT_MAX: Final = 32
 
 
 def plugin_of(scene: Scene, driver: str, node: JSONObject | None = None) -> Plugin | None:
-    """Return the DaemonSet that runs the kubelet plugin of a driver, with its pods; None if none looks like it.
+    """Return the DaemonSet that runs the kubelet plugin of a driver, with its pods; None if none is known.
 
     Args:
         node: A node for which it should be, if there are several.
@@ -77,7 +77,7 @@ def absent(scene: Scene, driver: str) -> Cause:
 
 def unknown(scene: Scene) -> str:
     """Say that no DaemonSet of a driver is known."""
-    return "no DaemonSet looks like it" if scene.inventory.knows("DaemonSet") else "no DaemonSet is known here"
+    return "none of the DaemonSets runs it" if scene.inventory.knows("DaemonSet") else "no DaemonSets were collected"
 
 
 def unpublished_on(scene: Scene, node: str, driver: str = "") -> Iterator[Cause]:

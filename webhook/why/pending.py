@@ -25,7 +25,7 @@ from webhook.objects import JSONObject, condition_of, full_name_of, items, mappi
 from webhook.problem import Remark
 from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule
-from webhook.scan.claims import fault_of, is_gone
+from webhook.scan.claims import fault_of, is_gone, scheduler_crashes
 from webhook.scan.drivers import drivers_of_class
 from webhook.scan.stored import AllocatedDevice
 from webhook.simulation import binding, rejections
@@ -424,7 +424,8 @@ class _Pending:
         causes = [*first, *self._simulated(placement, is_explained=bool(first))]
         if not causes:
             reason = self.scene.answers.of(placement)["why"]["reason"]
-            causes = [Cause(reason, [*self.sources.values()], sort="claim" if placement.is_unbound else "")]
+            helps = tuple(each.hint for each in scheduler_crashes(self.scene))
+            causes = [Cause(reason, [*self.sources.values()], helps, sort="claim" if placement.is_unbound else "")]
         # The simulation does not know these reasons: what it finds would not help.
         return causes, None if others else placement
 
@@ -727,7 +728,11 @@ class _Pending:
             help_ = f"correct spec.schedulerName, or start scheduler {name}"
             return Cause(said, [Ref("Scheduler", name), self.pod], (help_,))
         if not words:
-            if trouble := drivers.of_component(self.scene, "kube-scheduler"):
+            trouble = drivers.of_component(self.scene, "kube-scheduler")
+            if fault := next(scheduler_crashes(self.scene), None):
+                said = f"it crashes at another pod: {ref_of(fault.obj)}: {fault.message}"
+                trouble = Cause(said, [fault.obj], (fault.hint,))
+            if trouble:
                 return trouble._replace(text=f"waits for kube-scheduler: {trouble.text}; {room}", about=[trouble.about])
             return Cause(f"waits for the scheduler, which has said nothing of it yet; {room}", [self.pod])
         extended = self.scene.cluster.extended

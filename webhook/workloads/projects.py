@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
+from webhook.api.gates import DRA, GATES
 from webhook.api.templates import pod_template
 from webhook.api.versions import GROUP, KINDS
 from webhook.hints.names import renamed
-from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, placed, text, texts
-from webhook.problem import WARNING, Path, Problem, Steps, value_at
-from webhook.spelling import nearest
+from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, number, placed, text
+from webhook.problem import WARNING, Advice, Meant, Path, Problem, Steps, value_at
+from webhook.spelling import certain, nearest
 from webhook.workloads.locations import ManifestIn, every_object, is_held, manifest, released
 from webhook.workloads.nested import HOLDERS, with_texts
 from webhook.workloads.runtimes import merge
@@ -252,20 +254,24 @@ def _shared(obj: JSONObject) -> Iterator[ManifestIn]:
 _TEMPLATE: Final = ("spec", "template")
 
 
-_TRIED: Final = frozenset({"", "admission.k8s.io"})
+TRIED: Final = frozenset({"", "admission.k8s.io"})
 """The groups of documents whose objects nothing applies: suites of policies, which have none, and AdmissionReviews."""
 
 
 def claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
     """Find the objects of DRA in an object of another project: whole manifests, and templates in Grove's objects."""
-    is_tried = group_of(obj) in _TRIED and obj.get("kind") not in HOLDERS
+    is_tried = group_of(obj) in TRIED and obj.get("kind") not in HOLDERS
     return iter(()) if is_tried else with_texts(obj, _claims_in)
 
 
+def parts_of_dra(obj: JSONObject) -> Iterator[tuple[Steps, JSONObject]]:
+    """Yield the parts of an object that state the API group of DRA, and their paths."""
+    every = every_object({name: each for name, each in obj.items() if name != "status"})
+    return ((steps, each) for steps, each in every if steps and group_of(each) == GROUP)
+
+
 def _claims_in(obj: JSONObject) -> Iterator[ManifestIn]:
-    for steps, each in every_object({name: each for name, each in obj.items() if name != "status"}):
-        if not steps or group_of(each) != GROUP:
-            continue
+    for steps, each in parts_of_dra(obj):
         if is_held(each):
             yield ManifestIn(released(obj, each), {(): steps}, is_known=False)
         elif "kind" in each and (data := mapping(each, "data")) and not _has_variables(data):  # what Kyverno generates
@@ -302,17 +308,56 @@ def lost(obj: JSONObject) -> Iterator[Problem]:
 
 
 def misnamed(obj: JSONObject) -> Iterator[Problem]:
-    """Warn of the names of kinds that DRA does not have, as in the target of a patch, or in a list of kinds."""
+    """Warn of kinds, API groups and feature gates that DRA does not have, as in the target of a patch."""
+    gates = (((*steps, *path), gate) for steps, part in every_object(obj) for path, gate in _gates(part))
+    for steps, gate in islice(gates, _MOST_GATES):
+        if gate not in GATES and (near := nearest(gate, _OF_DRA)):
+            message = f'Kubernetes has no feature gate "{gate}": a component that sets it does not start'
+            yield _unknown("gate", steps, message, Advice(Meant(f'did you mean "{near}"?')))
+    is_kyverno = group_of(obj) == "kyverno.io"
     for steps, part in every_object(obj):
-        groups = text(part, "group"), text(part, "apiVersion").partition("/")[0], *texts(part, "apiGroups")
-        if GROUP not in groups or "metadata" in part or "spec" in part:  # the latter are manifests
-            continue
-        named = ((("kinds", index), each) for index, each in enumerate(_items(part, "kinds")))
-        for path, kind in ((("kind",), part.get("kind")), *named):
-            if isinstance(kind, str) and kind.isalpha() and kind not in KINDS and (near := nearest(kind, KINDS)):
-                hint, fix = renamed(near)
-                here, message = Path((*steps, *path)), f'{GROUP} has no kind "{kind}"'
-                yield Problem(WARNING, "unknown-kind", "NotFound", here, message, hint, fix=fix)
+        if "metadata" in part or "spec" in part:
+            continue  # a manifest
+        groups, kinds = list(_named(part, "group", "apiGroups")), list(_named(part, "kind", "kinds"))
+        names = {group.partition("/")[0] for _, group in (*groups, ((), text(part, "apiVersion")))}
+        for path, written in kinds:
+            of, kind = _of_kyverno(written) if is_kyverno else ("", written)
+            near = nearest(kind, KINDS) if GROUP in {*names, of} else certain(kind, KINDS) if is_kyverno else ""
+            if kind.isalpha() and kind not in KINDS and near:
+                meant = renamed(written.replace(kind, near))
+                yield _unknown("kind", (*steps, *path), f'{GROUP} has no kind "{kind}"', meant)
+        for path, group in groups if any(kind in KINDS for _, kind in kinds) else ():
+            if group != GROUP and nearest(group.partition("/")[0], [GROUP]):
+                yield _unknown("kind", (*steps, *path), f'there is no API group "{group}"', renamed(GROUP))
+
+
+_OF_DRA: Final = [gate for gate in GATES if gate.startswith("DRA") or gate == DRA]
+_MOST_GATES: Final = 2_000
+"""How many feature gates are read: components have hundreds."""
+_FLAG: Final = "feature-gates"
+
+
+def _unknown(what: str, steps: Steps, message: str, meant: Advice) -> Problem:
+    return Problem(WARNING, f"unknown-{what}", "NotFound", Path(steps), message, meant.hint, fix=meant.fix)
+
+
+def _gates(part: JSONObject) -> Iterator[tuple[Steps, str]]:
+    """Yield the feature gates of a component's configuration, which are a map, or the text of a flag."""
+    yield from ((("featureGates", gate), gate) for gate in mapping(part, "featureGates"))
+    field = "value" if part.get("name") == _FLAG else _FLAG  # as kubeadm's extraArgs are written since v1beta4
+    yield from (((field,), pair.partition("=")[0].strip()) for pair in text(part, field).split(","))
+
+
+def _named(part: JSONObject, one: str, several: str) -> Iterator[tuple[Steps, str]]:
+    """Yield the texts of a field, and of one that is a list."""
+    every = ((one,), part.get(one)), *(((several, place), each) for place, each in enumerate(_items(part, several)))
+    return ((path, each) for path, each in every if isinstance(each, str))
+
+
+def _of_kyverno(written: str) -> tuple[str, str]:
+    """Split ``GROUP/VERSION/KIND/SUBRESOURCE``, of which only the kind must be there (ParseKindSelector)."""
+    parts = written.split("/")
+    return parts[0], parts[2] if parts[2:] else parts[-1]
 
 
 def _stated(obj: JSONObject, at: Steps, *names: str) -> Iterator[Steps]:

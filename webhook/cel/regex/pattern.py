@@ -14,7 +14,7 @@ from webhook.cel.errors import EvaluationError
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple, Record
 
-# -- The parse stack of Go's regexp/syntax, with its limits
+# -- The parts of a pattern, with what Go's limits need
 
 
 MAX_REPEAT: Final = 1000
@@ -22,7 +22,6 @@ MAX_HEIGHT: Final = 1000
 MAX_SIZE: Final = (128 << 20) // 40
 """The number of instructions of 40 bytes that fit the memory that Go allows."""
 
-COUNT: Final = "invalid repeat count"
 LITERAL, CLASS, OTHER, CONCATENATION, ALTERNATION, CAPTURE = range(6)
 
 
@@ -46,28 +45,34 @@ class Node(Record):
     copies: int = 1
 
 
-_TOO_MANY_DIGITS: Final = 5
+# -- The syntax of parts
+
+
 _MAX_RUNE: Final = 0x10FFFF
-_MOST_DIGITS: Final = 6
-"""The digits of the largest code point."""
-_PERL_CLASSES: Final = frozenset("dDsSwW")
-_EMPTY: Final = frozenset("AbBz")
 _CONTROL: Final = dict(zip("afnrtv", "\a\f\n\r\t\v", strict=True))
+_SETS: Final = frozenset({r"\d", r"\D", r"\p", r"\P", r"\s", r"\S", r"\w", r"\W"})
 _POSIX: Final = frozenset(
     "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split()  # noqa: SIM905 - a line in place of fourteen
 )
-_WORD: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
-_COUNTS: Final = Pattern(r"\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\}")
-_FLAGS: Final = Pattern(r"\(\?([imsU]*)(-[imsU]*)?")
-_NAME: Final = Pattern(r"\(\?P?<(?=.)([^>]*)(>?)", re.DOTALL)
-_OCTAL: Final = Pattern(r"\\(0[0-7]{0,2}|[1-7][0-7]{1,2})")
-_HEXADECIMAL: Final = Pattern(r"\\x(?:([0-9a-fA-F]{2})|\{([0-9a-fA-F]+)\})")
-_BEGUN: Final = Pattern(r"\\x\{0*([0-9a-fA-F]*)")
-_UNICODE: Final = Pattern(r"\\[pP](?:\{([^}]*)\}|([^{]))", re.DOTALL)
+_REPETITION: Final = Pattern(r"([*+?]|\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\})\??")
+_UNCOUNTED: Final = {"*": (0, -1), "+": (1, -1), "?": (0, 1)}
+"""The least and the most repetitions; -1 for any number."""
+_TOO_MANY_DIGITS: Final = 5
+_NAMED: Final = Pattern(r"\(\?P?<(?=.)(?:([0-9A-Za-z_]+>)|[^>]*>?)", re.DOTALL)
+_FLAGS: Final = Pattern(r"\(\?([imsU]*)(-[imsU]*)?(.?)", re.DOTALL)
+_QUOTED: Final = Pattern(r"\\Q(.*?)(?:\\E|\Z)", re.DOTALL)
+_CHARACTER: Final = Pattern(
+    r"\\(?:x([0-9a-fA-F]{2})|x\{([0-9a-fA-F]+)\}|(0[0-7]{0,2}|[1-7][0-7]{1,2})|([afnrtv\x00-/:-@\[-`{-\x7f]))"
+)
+_NO_CHARACTER: Final = Pattern(
+    r"\\(?:x\{0*(?:10[0-9a-fA-F]{5}|(?:1[1-9a-fA-F]|[2-9a-fA-F][0-9a-fA-F])[0-9a-fA-F]{4}|[0-9a-fA-F]*.?)|x.{0,2}|.)",
+    re.DOTALL,
+)
+"""An escape that stands for no character, as far as Go reads it: to the digit that makes it too large."""
+_UNICODE: Final = Pattern(r"\\([pP])(?:\{(\^?)([^}]*)\}|([^{]))", re.DOTALL)
 
+COUNT: Final = "invalid repeat count"
 _RANGE: Final = "invalid character class range"
-_ESCAPE: Final = "invalid escape sequence"
-_INVALID_NAME: Final = "invalid named capture"
 _UNICODE_WEIGHT: Final = 600
 _CLASS_WEIGHT: Final = 8
 
@@ -92,92 +97,87 @@ class _Reader:
     """Reads a pattern, with the branches of the innermost group so far, and the parts of the last branch."""
 
     def __init__(self, text: str) -> None:
-        self._text, self._at = text, 0
+        self._text, self._at, self._fold = text, 0, False
         self._branches: list[Node] = []
         self._parts: list[Node] = []
         self._around: list[tuple[int, bool, list[Node], list[Node]]] = []
         """Of each open group, its kind, and the state before it: whether case was ignored, the branches and parts."""
-        self._fold = False
         self._pieces: list[str] = []
         self._copied = 0
-        self._ends_of_names = True
+        self._last_name = text.rfind(":]")
 
     def read(self) -> ParsedPattern:
-        text, size = self._text, len(self._text)
-        repeated = -1
-        while self._at < size:
+        text, repeated = self._text, -1
+        while self._at < len(text):
             start = self._at
-            # `repeated` is the start of the previous repetition; two in a row are an error.
-            repeated = start if self._repetition(start, repeated) else -1
-            if repeated < 0:
-                self._one(text[start])
+            if text[start] in "*+?{" and (found := _REPETITION.match(text, start)):
+                self._repeat(found, repeated)
+                repeated = start
+            else:
+                self._part(text[start])
+                repeated = -1
         whole = self._whole()
         if self._around:
             self._fail("missing closing )", 0)
-        self._pieces.append(text[self._copied :])
-        return ParsedPattern("".join(self._pieces), whole.weight)
+        return ParsedPattern("".join((*self._pieces, text[self._copied :])), whole.weight)
 
     def _fail(self, what: str, start: int, end: int | None = None) -> NoReturn:
         raise EvaluationError(f"error parsing regexp: {what}: `{self._text[start:end]}`")
 
     # -- what has been read
 
-    def _push(self, node: Node) -> None:
-        self._merge()
-        self._parts.append(node)
-        self._check(node)
-
-    def _literal(self, *, fold: bool | None = None) -> None:
-        self._push(Node(LITERAL, fold=self._fold if fold is None else fold))
-
-    def _merge(self) -> None:
-        """Joins the two last literals, as no repetition can apply to the last one alone any more."""
-        if len(self._parts) > 1:
-            before, last = self._parts[-2:]
-            if last.kind == before.kind == LITERAL and last.fold == before.fold:
-                before.size += last.size
-                before.weight += last.weight
-                self._parts.pop()
-
-    def _check(self, node: Node) -> None:
+    def _checked(self, node: Node) -> Node:
         if node.size > MAX_SIZE:
             self._fail("expression too large", 0)
         if node.height > MAX_HEIGHT:
             self._fail("expression nests too deeply", 0)
+        return node
+
+    def _push(self, node: Node) -> None:
+        self._merge()
+        self._parts.append(self._checked(node))
+
+    def _merge(self) -> None:
+        """Joins the two last literals, as no repetition can apply to the last one alone any more."""
+        if len(parts := self._parts) > 1:
+            before, last = parts[-2:]
+            if last.kind == before.kind == LITERAL and last.fold == before.fold:
+                before.size += last.size
+                before.weight += last.weight
+                parts.pop()
 
     def _joined(self, parts: list[Node], kind: int) -> Node:
-        if len(parts) == 1:
-            return parts[0]
-        node = Node(kind if parts else OTHER)
-        if parts:
-            node.size = sum(each.size for each in parts) + (len(parts) - 1 if kind == ALTERNATION else 0)
-            node.weight = sum(each.weight for each in parts) + len(parts)
-            node.copies = max(each.copies for each in parts)
-            # Concatenations in concatenations are one.
-            node.height = 1 + max(each.height - (each.kind == kind) for each in parts)
-        self._check(node)
-        return node
+        if len(parts) < 2:  # noqa: PLR2004 - nothing to join
+            return parts[0] if parts else Node(OTHER)
+        return self._checked(
+            Node(
+                kind,
+                sum(each.size for each in parts) + (len(parts) - 1 if kind == ALTERNATION else 0),
+                weight=sum(each.weight for each in parts) + len(parts),
+                # Concatenations in concatenations are one.
+                height=1 + max(each.height - (each.kind == kind) for each in parts),
+                copies=max(each.copies for each in parts),
+            )
+        )
 
     def _end_branch(self) -> None:
         """Ends a branch of an alternation, in which those that match one character are joined."""
         self._merge()
-        branch, branches = self._joined(self._parts, CONCATENATION), self._branches
+        self._branches.append(self._joined(self._parts, CONCATENATION))
         self._parts = []
-        both = (*branches[-1:], branch)
-        if branches and all(each.kind == CLASS or (each.kind == LITERAL and each.size == 1) for each in both):
-            branches[-1].weight += branch.weight
-            branches[-1].kind = CLASS
-        else:
-            branches.append(branch)
-
-    def _open(self, kind: int) -> None:
-        self._around.append((kind, self._fold, self._branches, self._parts))
-        self._branches, self._parts = [], []
+        both = self._branches[-2:]
+        if len(both) > 1 and all(each.kind == CLASS or (each.kind == LITERAL and each.size == 1) for each in both):
+            both[0].weight += self._branches.pop().weight
+            both[0].kind = CLASS
 
     def _whole(self) -> Node:
         """All of the innermost group."""
         self._end_branch()
         return self._joined(self._branches, ALTERNATION)
+
+    def _open(self, kind: int) -> None:
+        self._around.append((kind, self._fold, self._branches, self._parts))
+        self._branches, self._parts = [], []
 
     def _close(self) -> None:
         part = self._whole()
@@ -190,13 +190,36 @@ class _Reader:
 
     # -- parts
 
-    def _one(self, char: str) -> None:
+    def _repeat(self, found: re.Match[str], repeated: int) -> None:
+        """Repeats the last part; `repeated` is the start of the repetition before: two in a row are an error."""
+        start, self._at = found.span()
+        if (counts := _UNCOUNTED.get(found[1])) is None:
+            least = int(found[2][:_TOO_MANY_DIGITS])
+            counts = least, int((found[4] or "-1")[:_TOO_MANY_DIGITS]) if found[3] else least
+        least, most = counts
+        if max(counts) > MAX_REPEAT or 0 <= most < least:
+            self._fail(COUNT, start, found.end(1))
+        if repeated >= 0:
+            self._fail("invalid nested repetition operator", repeated, self._at)
+        if not self._parts:
+            self._fail("missing argument to repetition operator", start, self._at)
+        part, count = self._parts[-1], max(1, least if most < 0 else most)
+        jumps = most - least if most >= 0 else 1 + (not least)
+        size = count * part.size + jumps if most else 1
+        weight = part.weight * count + (found[1] in _UNCOUNTED)
+        copies = part.copies * count if most else 1
+        self._parts[-1] = self._checked(Node(OTHER, size, weight=weight, height=part.height + 1, copies=copies))
+        if count > 1 and copies > MAX_REPEAT:
+            self._fail(COUNT, start, self._at)
+
+    def _part(self, char: str) -> None:
+        text, start = self._text, self._at
         if char == "\\":
             self._escape()
         elif char == "[":
             self._class()
-        elif char == "(" and self._text.startswith("(?", self._at):
-            self._group()
+        elif char == "(" and text.startswith("(?", start):
+            self._special_group()
         else:
             self._at += 1
             if char == "(":
@@ -210,204 +233,129 @@ class _Reader:
             elif char in "^$":
                 self._push(Node(OTHER))
             else:
-                self._literal()
+                self._push(Node(LITERAL, fold=self._fold))
 
-    def _repetition(self, start: int, repeated: int) -> bool:
-        """Reads `*`, `+`, `?`, `{2}`, `{2,}` or `{2,3}`; any other brace is a literal."""
-        text = self._text
-        counts = None
-        if text[start] in "*+?":
-            self._at += 1
-        elif text[start] == "{" and (found := _COUNTS.match(text, start)):
-            self._at = found.end()
-            least, most = (int((each or "-1")[:_TOO_MANY_DIGITS]) for each in (found[1], found[3]))
-            if not found[2]:
-                most = least
-            if max(least, most) > MAX_REPEAT or 0 <= most < least:
-                self._fail(COUNT, start, self._at)
-            counts = least, most
-        else:
-            return False
-        if text.startswith("?", self._at):
-            self._at += 1
-        if repeated >= 0:
-            self._fail("invalid nested repetition operator", repeated, self._at)
-        if not self._parts:
-            self._fail("missing argument to repetition operator", start, self._at)
-        self._repeat(start, counts)
-        return True
-
-    def _repeat(self, start: int, counts: tuple[int, int] | None) -> None:
-        part = self._parts[-1]
-        least, most = counts or (1, 1)
-        count = max(1, least if most < 0 else most)
-        if counts is None:
-            size = part.size + (2 if self._text[start] == "*" else 1)
-        elif most >= 0:
-            size = most * part.size + most - least
-        else:
-            size = 1 + least * part.size if least else 2 + part.size
-        weight = part.weight + 1 if counts is None else part.weight * count
-        copies = part.copies * count if most else 1
-        node = Node(OTHER, max(1, size), weight=weight, height=part.height + 1, copies=copies)
-        self._parts[-1] = node
-        self._check(node)
-        if count > 1 and node.copies > MAX_REPEAT:
-            self._fail(COUNT, start, self._at)
-
-    def _group(self) -> None:
+    def _special_group(self) -> None:
         """`(?:…)`, `(?i)`, `(?P<name>…)` and similar groups."""
         text, start = self._text, self._at
-        if named := _NAME.match(text, start):
-            if not named[2]:
-                self._fail(_INVALID_NAME, start)
-            if not named[1] or not _WORD.issuperset(named[1]):
-                self._fail(_INVALID_NAME, start, named.end())
-            self._at = named.end()
+        if found := _NAMED.match(text, start):
+            self._at = found.end()
+            if not found[1]:
+                self._fail("invalid named capture", start, self._at)
             self._replace(start, "(")  # groups are not used, and RE2 requires unique names
             self._open(CAPTURE)
             return
-        flags = _FLAGS.match(text, start)
-        at, off = flags.end(), flags[2]
-        if text[at : at + 1] not in {":", ")"} or off == "-":
-            self._fail("invalid or unsupported Perl syntax", start, at + 1 if at < len(text) else None)
-        self._at = at + 1
-        if text[at] == ":":
+        found = _FLAGS.match(text, start)
+        on, off, end = found.groups(default="")
+        self._at = found.end()
+        if end not in {":", ")"} or off == "-":
+            self._fail("invalid or unsupported Perl syntax", start, self._at)
+        if end == ":":
             self._open(OTHER)
-        if "i" in (off or "") or "i" in flags[1]:
-            self._fold = "i" not in (off or "")
+        if "i" in on + off:
+            self._fold = "i" not in off
 
     def _escape(self) -> None:
         text, start = self._text, self._at
-        if (char := text[start + 1 : start + 2]) == "C":
-            self._fail(_ESCAPE, start, start + 2)
-        elif char == "Q":
-            end = text.find("\\E", start + 2)
-            quoted = text[start + 2 :] if end < 0 else text[start + 2 : end]
-            self._at = len(text) if end < 0 else end + 2
-            for _ in quoted:
-                self._literal()
-        elif char and char in _EMPTY:
+        if found := _QUOTED.match(text, start):
+            self._at = found.end()
+            for _ in found[1]:
+                self._push(Node(LITERAL, fold=self._fold))
+        elif text[start + 1 : start + 2] in {"A", "b", "B", "z"}:
             self._at += 2
             self._push(Node(OTHER))
         elif weight := self._set(in_class=False):
             self._push(Node(CLASS, weight=weight))
         else:
             self._character()
-            self._literal()
+            self._push(Node(LITERAL, fold=self._fold))
 
     def _set(self, *, in_class: bool) -> int:
         r"""`\d`, `\pL` and similar sets of characters: the weight; 0 for anything else."""
-        if (char := self._text[self._at + 1 : self._at + 2]) in {"p", "P"}:
+        start = self._text[self._at : self._at + 2]
+        if start not in _SETS:
+            return 0
+        if start in {r"\p", r"\P"}:
             self._unicode(in_class=in_class)
             return _UNICODE_WEIGHT
-        if char in _PERL_CLASSES:
-            self._at += 2
-            return _CLASS_WEIGHT
-        return 0
-
-    def _character(self) -> int:
-        """An escape that stands for a character."""
-        text, start = self._text, self._at
-        if not (char := text[start + 1 : start + 2]):
-            self._fail("trailing backslash at end of expression", len(text))
-        if char == "x":
-            return self._hexadecimal(start)
-        if octal := _OCTAL.match(text, start):
-            self._at = octal.end()
-            return int(octal[1], 8)
-        if char not in _CONTROL and (not char.isascii() or (char in _WORD and char != "_")):
-            self._fail(_ESCAPE, start, start + 2)
-        self._at = start + 2
-        return ord(_CONTROL.get(char, char))
-
-    def _hexadecimal(self, start: int) -> int:
-        found = _HEXADECIMAL.match(self._text, start)
-        digits = (found[1] or found[2]).lstrip("0") or "0" if found else ""
-        if found is None or len(digits) > _MOST_DIGITS or int(digits, 16) > _MAX_RUNE:
-            if (begun := _BEGUN.match(self._text, start)) is None:
-                self._fail(_ESCAPE, start, start + 4)
-            sizes = range(_MOST_DIGITS, min(len(begun[1]), _MOST_DIGITS + 1) + 1)
-            too_large = (begun.start(1) + size for size in sizes if int(begun[1][:size], 16) > _MAX_RUNE)
-            self._fail(_ESCAPE, start, next(too_large, begun.end() + 1))
-        self._at = found.end()
-        return int(digits, 16)
+        self._at += 2
+        return _CLASS_WEIGHT
 
     def _unicode(self, *, in_class: bool) -> None:
         r"""`\pN`, `\p{Greek}`, `\P{^Greek}`."""
-        text, start = self._text, self._at
-        negative = text[start + 1] == "P"
-        if (found := _UNICODE.match(text, start)) is None:
+        start = self._at
+        if (found := _UNICODE.match(self._text, start)) is None:
             self._fail(_RANGE, start)
-        name, self._at = found[1] or found[2] or "", found.end()
-        if name.startswith("^"):
-            negative, name = not negative, name[1:]
-        if (key := _canonical(name)) in {"cn", "unassigned"}:
-            key, negative = "assigned", not negative
+        self._at = found.end()
+        is_negative = (found[1] == "P") != bool(found[2])
+        if (key := _canonical(found[3] or found[4] or "")) in {"cn", "unassigned"}:
+            key, is_negative = "assigned", not is_negative
         if key not in _KNOWN:
             self._fail(_RANGE, start, self._at)
-        self._replace(start, _in_re2(_KNOWN[key], negative=negative, in_class=in_class))
+        self._replace(start, _in_re2(_KNOWN[key], negative=is_negative, in_class=in_class))
 
     def _replace(self, start: int, text: str) -> None:
         """Records RE2's replacement for the text just read."""
         self._pieces += (self._text[self._copied : start], text)
         self._copied = self._at
 
+    def _character(self) -> int:
+        """An escape that stands for a character."""
+        text, start = self._text, self._at
+        if start + 1 == len(text):
+            self._fail("trailing backslash at end of expression", len(text))
+        if found := _CHARACTER.match(text, start):
+            self._at = found.end()
+            if char := found[4]:
+                return ord(_CONTROL.get(char, char))
+            code = int(found[3], 8) if found[3] else int(found[1] or found[2], 16)
+            if code <= _MAX_RUNE:
+                return code
+        return self._fail("invalid escape sequence", start, _NO_CHARACTER.match(text, start).end())
+
     def _class(self) -> None:
         text, start = self._text, self._at
-        self._at += 1
-        negative = text.startswith("^", self._at)
-        self._at += negative
-        weight = 0
-        characters: set[int] | None = set()
+        is_negative = text.startswith("^", start + 1)
+        self._at += 1 + is_negative
+        weight, characters = 0, set[int]()
         while not weight or not text.startswith("]", self._at):
-            own = self._named_class() or (text.startswith("\\", self._at) and self._set(in_class=True))
-            if own:
-                characters = None
-                weight += own
-                continue
-            low, high = self._range(start)
-            weight += _CLASS_WEIGHT
-            if characters is not None:
-                characters = characters | {low, high} if high - low < 2 and len(characters) < 2 else None  # noqa: PLR2004 - a pair
+            low, high, own = 0, _MAX_RUNE, self._named_class() or self._set(in_class=True)
+            if not own:
+                own, first = _CLASS_WEIGHT, self._at
+                low = high = self._class_character(start)
+                if text.startswith("-", self._at) and text[self._at + 1 : self._at + 2] not in {"", "]"}:
+                    self._at += 1
+                    if (high := self._class_character(start)) < low:
+                        self._fail(_RANGE, first, self._at)
+            weight += own
+            if len(characters) < 3:  # noqa: PLR2004 - three are as good as all
+                characters.update(range(low, min(high, low + 2) + 1))
         self._at += 1
-        one, *others = map(chr, characters) if characters and not negative else ("",)
-        is_pair = bool(others) and (one.lower() == others[0] or others[0].lower() == one)
-        if one and (is_pair or not others):
-            self._literal(fold=is_pair or (self._fold and one.lower() != one.upper()))
-        else:
+        one, *others = map(chr, characters)
+        is_pair = [each.lower() for each in others] == [one.lower()]
+        if is_negative or (others and not is_pair):
             self._push(Node(CLASS, weight=weight))
+        else:
+            self._push(Node(LITERAL, fold=is_pair or (self._fold and one.lower() != one.upper())))
 
     def _named_class(self) -> int:
         """`[:alpha:]`, within brackets: the weight; 0 for anything else."""
         text, start = self._text, self._at
-        if not self._ends_of_names or not text.startswith("[:", start) or len(text) - start < 3:  # noqa: PLR2004 - `[:]`
+        if not text.startswith("[:", start) or self._last_name < start + 2:
             return 0
-        if (end := text.find(":]", start + 2)) < 0:
-            self._ends_of_names = False
-            return 0
-        if text[start + 2 : end].removeprefix("^") not in _POSIX:
-            self._fail(_RANGE, start, end + 2)
-        self._at = end + 2
+        self._at = text.find(":]", start + 2) + 2
+        if text[start + 2 : self._at - 2].removeprefix("^") not in _POSIX:
+            self._fail(_RANGE, start, self._at)
         return _CLASS_WEIGHT
 
-    def _range(self, class_at: int) -> tuple[int, int]:
-        text, start = self._text, self._at
-        low = high = self._class_character(class_at)
-        if text.startswith("-", self._at) and self._at + 1 < len(text) and text[self._at + 1] != "]":
-            self._at += 1
-            if (high := self._class_character(class_at)) < low:
-                self._fail(_RANGE, start, self._at)
-        return low, high
-
     def _class_character(self, class_at: int) -> int:
-        text = self._text
-        if self._at >= len(text):
+        char = self._text[self._at : self._at + 1]
+        if not char:
             self._fail("missing closing ]", class_at)
-        if text[self._at] == "\\":
+        if char == "\\":
             return self._character()
         self._at += 1
-        return ord(text[self._at - 1])
+        return ord(char)
 
 
 def _in_re2(body: str, *, negative: bool, in_class: bool) -> str:

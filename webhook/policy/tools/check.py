@@ -819,7 +819,8 @@ def _messages(policy: Policy) -> list[Problem]:
     with limited(Budget(DOCUMENT, is_offline=True)), suppress(BudgetExceededError):
         for validation in policy.validations:
             message, (*at, _) = validation.message, validation.expression.path
-            if _PLACEHOLDER.search(message) or _reads(message, validation.expression.compiled):
+            forms = message, f"'{message}'", f'"{message}"'  # or from the middle of a text to that of another
+            if _PLACEHOLDER.search(message) or any(_reads(each, validation.expression.compiled) for each in forms):
                 path = Path((*at, "message"))
                 found.append(warning("literal-message", path, text, "messageExpression is evaluated"))
     return found
