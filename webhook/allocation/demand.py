@@ -13,12 +13,10 @@ from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take, as_published, take
-from webhook.allocation.devices import Content, Taint, Tolerations, named, terms
+from webhook.allocation.devices import LISTS, SCALARS, Content, Taint, Tolerations, named, terms
 from webhook.allocation.features import Implementation
 from webhook.allocation.selecting import (
-    LISTS,
     RUNTIME,
-    SCALARS,
     Chooser,
     DeviceValues,
     Selectors,

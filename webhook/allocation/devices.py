@@ -10,6 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import product
 from sys import intern
@@ -266,6 +267,22 @@ class TaintRule(NamedTuple):
         return all(wanted is None or wanted == name for wanted, name in names)
 
 
+LISTS: Final = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
+"""The fields of an attribute for lists, and for one value of the same type."""
+SCALARS: Final = tuple(LISTS.values())
+_VALUES_MAX: Final = 16
+"""The number of attributes whose values are remembered."""
+
+
+def _values(contents: Iterable[Content], holder: str, name: str) -> frozenset[object]:
+    found = set[object]()
+    for each in contents:
+        value = named(getattr(each, holder), each.driver, name) or {}
+        if len(value) == 1 and value.keys() <= {*SCALARS}:
+            found |= set(value.values())
+    return frozenset(found)
+
+
 class Catalog:
     """The slices of a cluster.
 
@@ -308,6 +325,8 @@ class Catalog:
                 self._drivers_of_pool[slice_.pool].add(slice_.driver)
         self.contents = tuple(self._contents.values())
         """The different devices, in the order of their slices."""
+        self.values = lru_cache(_VALUES_MAX)(partial(_values, self.contents))
+        """Returns the scalar values of an attribute or a capacity: ``attributes`` or ``capacity``, and its name."""
         self._contents.clear()
         self.is_local = "" not in self.by_node
         """Whether each slice serves a single node, so that labels of nodes do not matter."""

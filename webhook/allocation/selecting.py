@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final, TypeVar
 
-from webhook.allocation.devices import Catalog, Content, Device, named
+from webhook.allocation.devices import LISTS, SCALARS, Catalog, Content, Device, named
 from webhook.allocation.features import Implementation
 from webhook.budget import current
 from webhook.cel.cache import Cache
@@ -29,9 +29,6 @@ Result = TypeVar("Result")
 
 _NAMED: Final = 3
 """The steps to an attribute or a capacity."""
-LISTS: Final = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
-"""The fields of an attribute for lists, and for one value of the same type."""
-SCALARS: Final = tuple(LISTS.values())
 _CONVERSIONS: Final = {
     "string": "unsupported native conversion from string to 'bool'",
     "int": "unsupported type conversion from 'int' to bool",

@@ -16,8 +16,8 @@ from itertools import chain, combinations, islice
 from time import monotonic
 from typing import Any, Final
 
-from webhook.allocation.devices import PoolId, Taint, Tolerations, amount, named, quantity_text
-from webhook.allocation.selecting import SCALARS, Fault
+from webhook.allocation.devices import PoolId, Taint, Tolerations, amount, quantity_text
+from webhook.allocation.selecting import Fault
 from webhook.api import gates
 from webhook.budget import Budget, DeadlineExceededError, current, limited
 from webhook.cel.errors import EvaluationError
@@ -269,14 +269,9 @@ class _Request(NamedTuple):
 
         return self._change(what, size, text(selector, "cel", "expression"), edit)
 
-    def _values(self, read: Read) -> set[object]:
+    def _values(self, read: Read) -> Collection[object]:
         """Return the values that devices have of an attribute."""
-        found = set[object]()
-        for each in self.cluster.allocator.catalog.contents:
-            value = named(getattr(each, read.holder), each.driver, f"{read.domain}/{read.name}") or {}
-            if len(value) == 1 and value.keys() <= {*SCALARS}:
-                found |= set(value.values())
-        return found
+        return self.cluster.allocator.catalog.values(read.holder, f"{read.domain}/{read.name}")
 
     def _of_capacity(self) -> Iterator[Change]:
         """Lower a requested capacity to the amounts that devices have left, or correct its name; or drop it."""
