@@ -54,6 +54,7 @@ def test_what_is_as_it_shall_be_stays_byte_for_byte() -> None:
     text = EXACT.replace("\n", "\r\n") + "---\nkind: ConfigMap\napiVersion: v1\ndata: {a:   b}\n---\n# nothing\n"
     assert converted(text) == text
     assert converted(FLAT, "v1beta1") == FLAT
+    assert migrated("NAME  READY\n---\n- a\n").lost == []
 
 
 @each_row_beside("before", "after", "older")

@@ -164,7 +164,7 @@ _CLAIMS: Final = ("spec", "resourceClaims")
 
 def _with_flat_claims(obj: Any, wanted: MigrationTarget) -> Converted:
     """Convert an object whose pods may name their claims by ``source``, unless a release needs that."""
-    if any(release < _FLAT_CLAIMS_SINCE for release in wanted.releases):
+    if not isinstance(obj, dict) or any(release < _FLAT_CLAIMS_SINCE for release in wanted.releases):
         return Converted(obj)
     nested = list(_nested(obj, wanted.locations))
     changed = deepcopy(obj) if nested else obj

@@ -44,6 +44,7 @@ class PodResourceClaim(V1Struct):
 
     instead: ClassVar = {
         "namespace": "leave it out: claims and templates are in the namespace of the pod",
+        "request": "containers name a request of the claim, in their resources.claims[].request",
         **dict.fromkeys(("claim", "resourceClaim"), "name the claim in resourceClaimName"),
         **dict.fromkeys(
             ("spec", "template", "devices"),
