@@ -48,7 +48,7 @@ class TestPaths:
 
     def test_the_directories_with_errors_are_named(self, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
         bad = CLAIM.replace("gpu", "G")
-        folder = write(app__a=CLAIM, test__b=bad, test__data__c=bad, test__other__c=bad, lib__test__d=bad)
+        folder = write(app__a=CLAIM, test__b=bad, test__data__c=bad, test__other__c=bad, lib__test__d=bad, lib__e=CLAIM)
         monkeypatch.chdir(folder)
         how = "--exclude test or exclude: in .draguard.yaml leaves a directory out"
         assert draguard("validate", ".").out.splitlines()[-1] == f"errors in: test (3), lib (1); {how}"
@@ -64,6 +64,8 @@ class TestPaths:
         assert draguard("validate", "lib", "app").out.splitlines()[-1] == "errors in: lib/test (1); " + how.replace(
             "test/data", "lib/test"
         ).replace("a directory", "it")
+        monkeypatch.chdir(folder / "lib")
+        assert draguard("validate").out.splitlines()[-1] == "errors in: test (1)"  # there is no other directory
         monkeypatch.chdir(folder / "app")
         assert draguard("validate", "../lib", "a.yaml").out.splitlines()[-1] == "errors in: ../lib/test (1)"
         assert "errors in:" not in draguard("validate", "nowhere").out

@@ -521,6 +521,7 @@ def test_nothing_is_concluded_from_values_that_were_taken_out_of_slices(
     ('V < "1.2"', '.compareTo(semver("1.2.0")) < 0'),
     ('"1.2.0" <= V', '.compareTo(semver("1.2.0")) >= 0'),
     ('V == "1.2.3"', '.compareTo(semver("1.2.3")) == 0'),
+    ('V in ["1.2", "1.3"]', '.compareTo(semver("1.2.0")) == 0'),
     ('V == "newest"', '.compareTo(semver("1.2.3")) == 0'),
 )
 def test_a_version_is_compared_by_the_operator_that_is_written(comparison: str, hint: str) -> None:

@@ -157,9 +157,9 @@ JSON_PATCH = """\
     ("patches: [{path: ../p.yaml, target: {kind: Pod}}]", "overlay/claim.yaml:11:7"),
     ("patches:\n- target: {name: x}\n  patch: |-\n    INLINE", "overlay/kustomization.yml:11:9"),
     ("patches:\n- target: {name: other}\n  patch: |-\n    INLINE", "overlay/claim.yaml:11:7"),
-    ("patches:\n- target: {name: x}\n  patch: QUOTED", "overlay/claim.yaml:11:7"),
+    ("patches:\n- target: {name: x}\n  patch: QUOTED", "overlay/kustomization.yml:4:130"),
     ("patches:\n- target: {name: x}\n  patch: 'FLOW'", "overlay/kustomization.yml:4:140"),
-    ('patches:\n- target: {name: x}\n  patch: "ESCAPED"', "overlay/kustomization.yml:4:163"),
+    ('patches:\n- target: {name: x}\n  patch: "ESCAPED"', "overlay/kustomization.yml:4:162"),
 )
 @each_row("step", "0", "-")
 def test_what_a_json_patch_has_written_is_at_its_operation(patches: str, place: str, step: str, overlay: Path) -> None:

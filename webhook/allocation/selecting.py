@@ -14,7 +14,7 @@ from webhook.allocation.features import Implementation
 from webhook.budget import current
 from webhook.cel.cache import Cache
 from webhook.cel.environment import Program, Refusal
-from webhook.cel.errors import CelError, EvaluationError
+from webhook.cel.errors import CelError, CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, MAX_COST, compile_selector
 from webhook.cel.runtime.meter import Meter
@@ -182,7 +182,9 @@ class _Selector:
             result = self._compiled.evaluate(self._values.of(content), meter=Meter(MAX_COST))
         except CelError as error:
             if not isinstance(error, EvaluationError):
-                return Fault(f"{RUNTIME}{error}", is_runtime=True)
+                # Where no cost is exceeded, cel-go panics at a type.
+                is_stopped = not isinstance(error, CostLimitExceededError) or error.left < 0
+                return Fault(f"{RUNTIME}{error}", has_overload=is_stopped, is_runtime=True)
             missing, has_overload = error.missing, error.has_overload
             return Fault(f"{RUNTIME}{error}", missing=missing, has_overload=has_overload, is_runtime=True)
         return result if result is True or result is False else _converted(result)

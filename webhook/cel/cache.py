@@ -25,7 +25,7 @@ class Cache(dict["Hashable", "Value"]):
         self._lock = allocate_lock()
 
     def put(self, key: Hashable, value: Value, size: int) -> None:
-        """Keeps a value.
+        """Keep a value.
 
         Args:
             size: The bytes that both take.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         """The type of `Program.evaluate`."""
 
         def __call__(self, bindings: Mapping[str, Value], *, meter: Meter | None = None) -> Value:
-            """Evaluates an expression."""
+            """Evaluate an expression."""
 
 
 class Program(Analysis):
@@ -36,12 +36,12 @@ class Program(Analysis):
     scope: Environment
 
     def prepare(self) -> None:
-        """Compiles the expression now, not at the first evaluation."""
+        """Compile the expression now, not at the first evaluation."""
         _ = self.evaluate
 
     @cached_property
     def evaluate(self) -> Evaluate:
-        """Evaluates the expression: a function that is written and compiled on first use.
+        """Evaluate the expression: a function that is written and compiled on first use.
 
         Args:
             bindings: Values of the variables: JSON, or values of `webhook.cel.types.values`. They are not changed, and
@@ -81,7 +81,7 @@ class Refusal(NamedTuple):
 
 @contextmanager
 def _bounded(text: str) -> Iterator[None]:
-    """Reports a text that overflows Python's stack, of which the caller has used most."""
+    """Report a text that overflows Python's stack, of which the caller has used most."""
     try:
         yield
     except RecursionError:
@@ -98,7 +98,7 @@ class Environment(Scope):
     always = (STANDARD,)
 
     def parse(self, text: str) -> Expression:
-        """Parses an expression, without checking its types.
+        """Parse an expression, without checking its types.
 
         Raises:
             CompileError: The text is not an expression.
@@ -107,7 +107,7 @@ class Environment(Scope):
             return self._parse(text)[0]
 
     def check(self, text: str, places: Places | None = None) -> Checked:
-        """Parses an expression and checks its types.
+        """Parse an expression and check its types.
 
         Args:
             places: Takes the places of operands, if they are asked for.
@@ -119,7 +119,7 @@ class Environment(Scope):
             return self.typed(*self._parse(text, places))
 
     def typed(self, root: Expression, issues: Issues) -> Checked:
-        """Checks the types of a parsed expression.
+        """Check the types of a parsed expression.
 
         Args:
             issues: Has the expression's text, and takes the errors.
@@ -140,7 +140,7 @@ class Environment(Scope):
         return parse(issues, Syntax(self.macros, self.optional_syntax, self.options.quoting, places)), issues
 
     def program(self, checked: Checked) -> Program:
-        """Prepares an expression for evaluation.
+        """Prepare an expression for evaluation.
 
         Raises:
             ProgramError: A constant part of it always fails.
@@ -149,7 +149,7 @@ class Environment(Scope):
             return Program(checked, self)
 
     def compile(self, text: str) -> Program:
-        """Parses and checks an expression, and prepares it for evaluation.
+        """Parse and check an expression, and prepare it for evaluation.
 
         Raises:
             CompileError: The text is not a well-typed expression.
@@ -160,7 +160,7 @@ class Environment(Scope):
     def attempt(
         self, text: str, refuse: Callable[[Type], Refusal | None], hint_of: Callable[[CompileError], str] = lambda _: ""
     ) -> Program | Refusal:
-        """Compiles an expression, or says why the API server refuses it.
+        """Compile an expression, or say why the API server refuses it.
 
         Args:
             refuse: Says why a type of its value is not allowed.

@@ -161,7 +161,7 @@ class Issues:
         self._hidden = self._wrong = 0
 
     def report(self, offset: int, code: str, *arguments: object) -> None:
-        """Notes an issue; all after the hundredth are only counted."""
+        """Note an issue; all after the hundredth are only counted."""
         shown = min(self.copies, MAX_ISSUES - len(self.found))
         self._hidden += self.copies - shown
         if not shown:
@@ -175,7 +175,7 @@ class Issues:
         self.found += [issue] * shown
 
     def report_syntax(self, offset: int, code: str, *arguments: object) -> None:
-        """Notes an issue of syntax; the one after the hundredth ends the parsing.
+        """Note an issue of syntax; the one after the hundredth ends the parsing.
 
         Raises:
             StopParsingError: The text has too many issues.
@@ -187,7 +187,7 @@ class Issues:
 
     @contextmanager
     def twice(self) -> Iterator[None]:
-        """Notes all issues of the block once more after it."""
+        """Note all issues of the block once more after it."""
         first, hidden = len(self.found), self._hidden
         yield
         again = self.found[first : first + MAX_ISSUES - len(self.found)]
@@ -195,7 +195,7 @@ class Issues:
         self.found += again
 
     def raise_if_any(self) -> None:
-        """Raises the issues that were reported.
+        """Raise the issues that were reported.
 
         Raises:
             CompileError: At least one issue was reported.

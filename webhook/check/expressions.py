@@ -7,7 +7,8 @@ both spellings have them, in the same order.
 from __future__ import annotations
 
 import re
-from itertools import islice
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from webhook.cel.errors import MISMATCHED_FIELD, SYNTAX, UNDEFINED
@@ -112,16 +113,19 @@ def position(document: Document, path: Path, before: int = 0) -> Position:
         path: The path of the expression.
         before: The number of characters before the sought one, without white space.
     """
-    key, value = document.position(path), _text_at(document.data, path)
+    value, spans = _text_at(document.data, path), _spans(document, path)
+    if not value.strip() or len(spans) < count(value):
+        return document.position(path)
+    return document.file.position(spans[before][0] if before < len(spans) else spans[-1][1])
+
+
+@lru_cache(maxsize=1)
+def _spans(document: Document, path: Path) -> Sequence[tuple[int, int]]:
+    """Return the places of a text's characters but white space: a patch in a kustomization may have many findings."""
     written = document.written(path)
-    if not value or written is None or written.alias:  # it is elsewhere, behind an alias
-        return key
-    needed = min(before + 1, count(value))  # nothing may follow the value
-    source = document.file
-    spans = [each.span() for each in islice(visible(source.text, written), needed)]
-    if not spans or len(spans) < needed:
-        return key
-    return source.position(spans[before][0] if before < needed else spans[-1][1])
+    if written is None or written.alias:  # it is elsewhere, behind an alias
+        return []
+    return [each.span() for each in visible(document.file.text, written)]
 
 
 def _before(value: str, problem: Problem) -> int:

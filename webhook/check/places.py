@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
+from itertools import accumulate
 
-from webhook.check.expressions import located
+from webhook.check.expressions import located, position
 from webhook.documents import Document, parse
 from webhook.documents.search import is_kustomization
 from webhook.documents.source import MAX_BYTES
+from webhook.edit.scalars import count
 from webhook.findings import Finding, by_place
 from webhook.problem import Steps
 from webhook.regular import open_regular
@@ -61,13 +63,17 @@ class Places:
         if resource is None:
             return finding
         place = located(problem, resource, finding.kubernetes)
+        file, (line, column) = resource.file, (place.line, place.column)
+        if inline := origins.inline.get(resource):
+            before = _before(file.text)[line - 1] + count(file.line(line)[: column - 1])
+            file, (line, column) = inline[0].file, position(*inline, before)
         return finding._replace(
             file=resource.source,
             document=resource.index + 1,
             within=resource.within,
-            line=place.line,
-            column=place.column,
-            text=origins.line(resource, place.line),
+            line=line,
+            column=column,
+            text=file.excerpt(line),
             key_line=place.key_line,
             placed=True,
             written="" if is_same else finding.text.strip(),
@@ -96,3 +102,9 @@ class Places:
         """Read the objects of a built kustomization, by their places."""
         documents = parse(self._texts[file][0], file, rendered=True)
         return {(each.index, each.within): each for each in documents if isinstance(each, Document)}
+
+
+@lru_cache(maxsize=1)
+def _before(text: str) -> Sequence[int]:
+    """Count the characters but white space before each line of a text."""
+    return [*accumulate(map(count, text.split("\n")), initial=0)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import ONE_VALUE
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
-from webhook.cel.syntax.ast import Call, Expression, Literal
+from webhook.cel.syntax.ast import Call, Expression, ListExpression, Literal
 from webhook.deviceselectors.parts import Parts, Read, comparison, parts_of, read_of
 from webhook.formats.quantities import readable_quantity
 from webhook.hints.names import in_expression
@@ -153,7 +153,7 @@ class Comparison(NamedTuple):
     """A comparison of an attribute or capacity with a constant by an operator.
 
     Args:
-        operator: The operator, as in ``read operator value``.
+        operator: The operator, as in ``read operator value``; ``in`` for the first value of a list.
         offset: The offset of the constant in the expression.
     """
 
@@ -171,7 +171,7 @@ class Comparison(NamedTuple):
     def of_versions(self) -> str:
         """The comparison as one of versions; with an example if the constant is none."""
         version = ".".join([*self.value.removeprefix("v").split("."), "0", "0"][:3]) if self.is_number else "1.2.3"
-        return f'.compareTo(semver("{version}")) {self.operator} 0'
+        return f'.compareTo(semver("{version}")) {"==" if self.operator == "in" else self.operator} 0'
 
 
 def text_comparisons(parts: Parts) -> list[Comparison]:
@@ -186,8 +186,11 @@ def comparisons(parts: Parts) -> list[Comparison]:
 
 def _comparisons(parts: Parts) -> Iterator[Comparison]:
     for found in filter(None, map(comparison, parts.nodes)):
-        if found.has_operator and isinstance(found.wanted, Literal) and (read := read_of(found.subject)):
-            yield Comparison(read, found.operator, found.wanted.value, found.wanted.offset)
+        among = found.wanted.elements[:1] if isinstance(found.wanted, ListExpression) else [found.wanted]
+        read = read_of(found.subject) if found.has_operator or found.operator == "in" else None
+        for each in among:
+            if read and isinstance(each, Literal):
+                yield Comparison(read, found.operator, each.value, each.offset)
 
 
 def failures(selector: Selector, fleet: Fleet) -> Sequence[tuple[ContentGroup, SelectorFault]]:

@@ -486,7 +486,9 @@ def directories(report: Report) -> str:
     beside = (each for each in named if not any(path.startswith(f"{each}/") for path in asked))
     counts = [f"{printable(each)} ({count})" for each, count in named.items()]
     text = f"errors in: {', '.join(some_of(counts, _DIRECTORIES, 'and {} more'))}"
-    example = next((each for each in beside if each.partition("/")[0] not in {".", ".."}), "")
+    whole = [f"{os.path.relpath(each)}/" for each in every if each != top]
+    partial = (each for each in beside if not all(path.startswith(f"{each}/") for path in whole))
+    example = next((each for each in partial if each.partition("/")[0] not in {".", ".."}), "")
     what = "a directory" if named.keys() - {example} else "it"
     how = f"; --exclude {quote(printable(example))} or exclude: in .draguard.yaml leaves {what} out"
     return text + how if example else text

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from textwrap import dedent
+from itertools import islice
 from typing import Any, Final
 
 from webhook.documents import Document, parse
@@ -122,10 +122,8 @@ def _writer(source: Sequence[str], last: int) -> int:
 _NAMES: Final = (("metadata", "name"), ("metadata", "namespace"))
 _PLAIN_NAME: Final = re.compile(r"[a-z0-9.-]+")
 """A name of a patch's target that is not a pattern."""
-_QUOTED: Final = re.compile(r'"([^"\\]*)"')
-"""A text in quotes, which has as many characters in quotes with escapes as between spaces."""
 _FILES_MAX: Final = 10_000
-"""The most files to read."""
+"""The most files and directories to read."""
 
 
 class _Patch(NamedTuple):
@@ -167,11 +165,20 @@ class Origins:
     """
 
     def __init__(self, file: str) -> None:
-        self._left = _FILES_MAX
         self._objects: dict[tuple[str, str], list[Document]] = {}
         self._patches: list[_Patch] = []
-        self._kustomizations: dict[str, Document] = {}
-        self._collect(file, "", "", frozenset())
+        self.inline: dict[Document, tuple[Document, Path]] = {}
+        """The patches that are written in a kustomization, and the path of their text there."""
+        for each in islice(_inputs(file), _FILES_MAX):
+            for document in each.documents:
+                kind, name, _ = _identity(document)
+                if each.target is None:
+                    self._objects.setdefault((kind, f"{each.prefix}{name}{each.suffix}"), []).append(document)
+                    continue
+                kind, name = text(each.target, "kind") or kind, text(each.target, "name") or name
+                self._patches.append(_Patch(kind, name, document))
+                if each.inline:
+                    self.inline[document] = each.inline
 
     def of(self, built: Document) -> Document | None:
         """Return the manifest that an object was built from; None if unknown."""
@@ -194,43 +201,53 @@ class Origins:
                     return patch.document, Path(place)
         return None
 
-    def line(self, document: Document, number: int) -> str:
-        """Return a line of a manifest or patch; of a patch in a kustomization, as it is written there."""
-        return self._kustomizations.get(document.source, document).file.excerpt(number)
 
-    def _collect(self, file: str, prefix: str, suffix: str, seen: frozenset[str]) -> None:
-        """Collect the objects of a kustomization, and of those that it names.
+class _Input(NamedTuple):
+    """A file that a kustomization names, or a patch.
 
-        Args:
-            prefix: The prefix that the kustomizations around it put before names.
-            suffix: The suffix that they put behind names.
-            seen: The kustomizations around it.
-        """
-        here, directory = os.path.realpath(file), os.path.dirname(file)
-        if here in seen:
-            return
-        for kustomization in (each for each in documents_in(file) if isinstance(each.data, dict)):
-            stated = kustomization.data
-            self._kustomizations[kustomization.source] = kustomization
-            before, behind = prefix + text(stated, "namePrefix"), text(stated, "nameSuffix") + suffix
-            for entry in named_in(kustomization):
-                path = os.path.normpath(f"{directory or '.'}/{entry}")
-                self._left -= 1
-                if self._left < 0:
-                    return
-                if os.path.isdir(path):
-                    self._collect(kustomization_of(path), before, behind, seen | {here})
-                    continue
-                for document in documents_in(path):
-                    kind, name, _ = _identity(document)
-                    self._objects.setdefault((kind, f"{before}{name}{behind}"), []).append(document)
-            for target, documents in _patches(kustomization, directory or "."):
-                self._left -= 1
-                if self._left < 0:
-                    return
-                for each in documents:
-                    kind, name, _ = _identity(each)
-                    self._patches.append(_Patch(text(target, "kind") or kind, text(target, "name") or name, each))
+    Args:
+        prefix: The prefix that kustomizations put before the names of its objects.
+        suffix: The suffix that they put behind them.
+        target: The target of a patch; None for other files.
+        inline: The kustomization that a patch is written in, and the path of its text there; None if it is a file.
+    """
+
+    documents: Iterable[Document]
+    prefix: str = ""
+    suffix: str = ""
+    target: JSONObject | None = None
+    inline: tuple[Document, Path] | None = None
+
+
+def _inputs(file: str, prefix: str = "", suffix: str = "", around: frozenset[str] = frozenset()) -> Iterator[_Input]:
+    """Yield what a kustomization names, with that of other kustomizations.
+
+    Args:
+        prefix: The prefix that the kustomizations around it put before names.
+        suffix: The suffix that they put behind names.
+        around: These kustomizations.
+    """
+    here, directory = os.path.realpath(file), os.path.dirname(file) or "."
+    for kustomization in documents_in(file) if here not in around else ():
+        stated = kustomization.data
+        before, behind = prefix + text(stated, "namePrefix"), text(stated, "nameSuffix") + suffix
+        for entry in named_in(kustomization):
+            path = os.path.normpath(f"{directory}/{entry}")
+            if os.path.isdir(path):
+                yield _Input(())  # it counts, too
+                yield from _inputs(kustomization_of(path), before, behind, around | {here})
+            else:
+                yield _Input(documents_in(path), before, behind)
+        for place, each in listed(stated, PATCH_FIELDS):
+            is_map = isinstance(each, dict)
+            path, inline = (each.get("path"), each.get("patch")) if is_map else (each, each)
+            target = mapping(each, "target")
+            if isinstance(inline, str) and (is_map or "\n" in inline):
+                documents = (one for one in parse(inline, kustomization.source) if isinstance(one, Document))
+                written = kustomization, Path((*place, *(["patch"] * is_map)))
+                yield _Input(documents, target=target, inline=written)
+            elif isinstance(path, str):
+                yield _Input(documents_in(os.path.normpath(f"{directory}/{path}")), target=target)
 
 
 def has_same(resource: Document, built: Document, path: Path) -> bool:
@@ -244,40 +261,6 @@ def _identity(document: Document) -> tuple[str, str, str]:
     kind, *metadata = (value_at(document.data, path, "") for path in (("kind",), *_NAMES))
     name, namespace = map(str, metadata)
     return str(kind), name, namespace
-
-
-def _patches(kustomization: Document, directory: str) -> Iterator[tuple[JSONObject, Iterator[Document]]]:
-    """List the patches of a kustomization, each with its target."""
-    for place, each in listed(kustomization.data, PATCH_FIELDS):
-        is_map = isinstance(each, dict)
-        file, inline = (each.get("path"), each.get("patch")) if is_map else (each, each)
-        if isinstance(inline, str) and (is_map or "\n" in inline):
-            yield mapping(each, "target"), _inline(kustomization, Path((*place, *(["patch"] * is_map))), inline)
-        elif isinstance(file, str):
-            yield mapping(each, "target"), documents_in(os.path.normpath(f"{directory}/{file}"))
-
-
-def _inline(kustomization: Document, path: Path, text: str) -> Iterator[Document]:
-    """Read a patch in a block of a kustomization, or on one line, with its places there; empty if written otherwise."""
-    start = kustomization.position(path).line
-    lines = [kustomization.file.line(start + each) for each in range(1, len(text.splitlines()) + 1)]
-    block = "\n".join(lines)
-    if dedent(block).strip() == text.strip():
-        yield from _read("\n" * start + block, kustomization.source)
-        return
-    line = kustomization.file.line(start)
-    for written, same in ((text, text), (text.replace('"', '\\"'), _QUOTED.sub(r' "\1" ', text))):
-        if (column := line.find(written)) >= 0 and _data(same) == _data(text):
-            yield from _read("\n" * (start - 1) + " " * column + same, kustomization.source)
-            return
-
-
-def _read(text: str | bytes, source: str) -> Iterator[Document]:
-    yield from (each for each in parse(text, source) if isinstance(each, Document))
-
-
-def _data(text: str) -> list[Any]:
-    return [each.data for each in _read(text, "")]
 
 
 def _is_same_step(step: str, built: str | int) -> bool:

@@ -44,7 +44,7 @@ class Checker:
         self._copies, self._is_exempt = 1, False
 
     def check(self, root: Expression) -> list[tuple[str, Expression, int]]:
-        """Checks an expression; writes types, resolved names and overloads into its nodes.
+        """Check an expression; write types, resolved names and overloads into its nodes.
 
         Raises:
             BudgetExceededError: The expression takes more work than the budget allows.
@@ -101,7 +101,7 @@ class Checker:
         return self._resolve(node, name) or self._undeclared(node, name)
 
     def _resolve(self, node: ast.Ident | ast.Select, name: str) -> Type | None:
-        """Looks a full name up and records its meaning in the node."""
+        """Look a full name up and record its meaning in the node."""
         if (root := name.partition(".")[0]) in self._locals:
             if root != name:
                 return None

@@ -158,7 +158,7 @@ class Scope:
         self._add((*self.always, *libraries, Library(variables=variables or {})))
 
     def _add(self, libraries: Sequence[Library]) -> None:
-        """Adds to an environment under construction; shared parts are replaced, not changed."""
+        """Add to an environment under construction; shared parts are replaced, not changed."""
         if added := [overload for library in libraries for overload in library.functions]:
             functions = dict(self.functions)
             for each in added:

@@ -77,7 +77,7 @@ def _precision(found: re.Match[str]) -> int | None:
 
 
 def _format(text: str, arguments: list[Value]) -> str:
-    """Formats the arguments according to the text."""
+    """Format the arguments according to the text."""
     size = 0
 
     def clause(letter: str, precision: int | None, index: int) -> str:
@@ -98,7 +98,7 @@ def _format(text: str, arguments: list[Value]) -> str:
 def _interpolate(
     text: str, count: int, clause: Callable[[str, int | None, int], str], *, is_checked: bool = False
 ) -> tuple[str, int]:
-    """Replaces every clause by the function's result for its letter, precision and argument's index.
+    """Replace every clause by the function's result for its letter, precision and argument's index.
 
     Returns:
         The text, and how many arguments it has used.
@@ -128,7 +128,7 @@ def _interpolate(
 
 
 def _check(letter: str, kind: Kind, name: str, node: Expression | None = None) -> None:
-    """Refuses a type that a clause cannot show."""
+    """Refuse a type that a clause cannot show."""
     accepted, refusal = _CLAUSES[letter]
     if kind not in accepted and kind is not Kind.DYN:
         raise _FormatError(f"{refusal}, was given {name}", node)
@@ -227,7 +227,7 @@ _CLAUSES: Final = {
 
 
 def _check_format(call: Expression, issues: Issues) -> None:
-    """Checks a call of `format` with a literal text and literal arguments."""
+    """Check a call of `format` with a literal text and literal arguments."""
     if not isinstance(call, ast.Call) or not isinstance(call.target, ast.Literal):
         return
     text, arguments = call.target.value, call.arguments[0]

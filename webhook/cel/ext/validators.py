@@ -39,7 +39,7 @@ def _nothing(value: Value) -> NoReturn:
 
 
 def _check_aggregate(node: Expression, issues: Issues) -> None:
-    """Reports the first element that differs from those before it, or all keys and values that do."""
+    """Report the first element that differs from those before it, or all keys and values that do."""
     rows: list[list[tuple[Expression, bool]]] = []
     if isinstance(node, ast.ListExpression):
         rows = [[(each, index in node.optional)] for index, each in enumerate(node.elements)]

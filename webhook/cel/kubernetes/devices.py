@@ -94,7 +94,7 @@ def compile_selector(
     stored: bool = False,
     is_derived: bool = False,
 ) -> Program | Refusal:
-    """Compiles a selector as the API server does before it accepts one.
+    """Compile a selector as the API server does before it accepts one.
 
     Args:
         release: The Kubernetes release, as the minor of 1.x, from 30 on.

@@ -23,7 +23,7 @@ _A: Final = parameter("A")
 
 
 def _comparable(values: list[Value]) -> Iterator[Value]:
-    """Yields the values.
+    """Yield the values.
 
     Raises:
         EvaluationError: The next value is not comparable.

@@ -43,12 +43,12 @@ Network = IPv4Interface | IPv6Interface
 
 
 def _refuse(message: str, at: str = "") -> NoReturn:
-    """Refuses an address, from some text in it on."""
+    """Refuse an address, from some text in it on."""
     raise ValueError(f"{message} (at {quoted(at)})" if at else message)
 
 
 def parse_address(text: str) -> Address:
-    """Reads an address.
+    """Read an address.
 
     Raises:
         ValueError: The text is invalid; the message is Go's.
@@ -145,7 +145,7 @@ def zone_of(address: Address) -> str:
 
 
 def parse_prefix(text: str) -> Network:
-    """Reads a network.
+    """Read a network.
 
     Raises:
         ValueError: The text is invalid; the message is Go's.

@@ -42,7 +42,7 @@ class Quantity(NamedTuple):
 
 
 def parse(text: str) -> Quantity:
-    """Reads a quantity.
+    """Read a quantity.
 
     Raises:
         EvaluationError: The text is invalid.

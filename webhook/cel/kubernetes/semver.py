@@ -46,7 +46,7 @@ class Semver(NamedTuple):
 
 
 def parse(text: str) -> Semver:
-    """Reads a version.
+    """Read a version.
 
     Raises:
         EvaluationError: The text is invalid.
@@ -91,7 +91,7 @@ def _identifier(text: str) -> tuple[bool, int, str]:
 
 
 def _uint64(text: str) -> int:
-    """Reads digits, with the errors of Go's strconv.ParseUint."""
+    """Read digits, with the errors of Go's strconv.ParseUint."""
     try:
         return go_integer(text, 0, UINT_MAX)
     except ValueError as error:
@@ -99,7 +99,7 @@ def _uint64(text: str) -> int:
 
 
 def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 - an argument of the expression
-    """Leaves out `v` and leading zeros, and adds missing numbers up to three, if wanted."""
+    """Leave out `v` and leading zeros, and add missing numbers up to three, if wanted."""
     if not normalize:
         return parse(text)
     parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", _PARTS - 1)]

@@ -131,7 +131,7 @@ def _text(data: bytes) -> str:
 
 
 def escape(data: bytes, part: URLPart) -> bytes:
-    """Escapes bytes for a part of a URL."""
+    """Escape bytes for a part of a URL."""
     from urllib.parse import quote_from_bytes  # few expressions have URLs
 
     return quote_from_bytes(data, part.value).encode()
@@ -145,7 +145,7 @@ def _escaped(raw: bytes, part: URLPart) -> bytes:
 
 
 def unescape(data: bytes, part: URLPart) -> bytes:
-    """Reads a part of a URL.
+    """Read a part of a URL.
 
     Raises:
         ValueError: The text is malformed; the message is Go's.
@@ -167,7 +167,7 @@ def unescape(data: bytes, part: URLPart) -> bytes:
 
 
 def parse_request_uri(text: str) -> URL:
-    """Reads an absolute URL or a path that starts with `/`.
+    """Read an absolute URL or a path that starts with `/`.
 
     Raises:
         ValueError: The text is neither; the message is Go's.
@@ -176,7 +176,7 @@ def parse_request_uri(text: str) -> URL:
 
 
 def parse(text: str) -> URL:
-    """Reads a URL with its fragment.
+    """Read a URL with its fragment.
 
     Raises:
         ValueError: The text is invalid; the message is Go's.

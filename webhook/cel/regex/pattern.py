@@ -85,7 +85,7 @@ class ParsedPattern(NamedTuple):
 
 
 def read_pattern(text: str) -> ParsedPattern:
-    """Reads a regular expression.
+    """Read a regular expression.
 
     Raises:
         EvaluationError: Go rejects the expression.
@@ -138,7 +138,7 @@ class _Reader:
         self._parts.append(self._checked(node))
 
     def _merge(self) -> None:
-        """Joins the two last literals, as no repetition can apply to the last one alone any more."""
+        """Join the two last literals, as no repetition can apply to the last one alone any more."""
         if len(parts := self._parts) > 1:
             before, last = parts[-2:]
             if last.kind == before.kind == LITERAL and last.fold == before.fold:
@@ -161,7 +161,7 @@ class _Reader:
         )
 
     def _end_branch(self) -> None:
-        """Ends a branch of an alternation, in which those that match one character are joined."""
+        """End a branch of an alternation, in which those that match one character are joined."""
         self._merge()
         self._branches.append(self._joined(self._parts, CONCATENATION))
         self._parts = []
@@ -191,7 +191,7 @@ class _Reader:
     # -- parts
 
     def _repeat(self, found: re.Match[str], repeated: int) -> None:
-        """Repeats the last part; `repeated` is the start of the repetition before: two in a row are an error."""
+        """Repeat the last part; `repeated` is the start of the repetition before: two in a row are an error."""
         start, self._at = found.span()
         if (counts := _UNCOUNTED.get(found[1])) is None:
             least = int(found[2][:_TOO_MANY_DIGITS])
@@ -295,7 +295,7 @@ class _Reader:
         self._replace(start, _in_re2(_KNOWN[key], negative=is_negative, in_class=in_class))
 
     def _replace(self, start: int, text: str) -> None:
-        """Records RE2's replacement for the text just read."""
+        """Record RE2's replacement for the text just read."""
         self._pieces += (self._text[self._copied : start], text)
         self._copied = self._at
 

@@ -55,7 +55,7 @@ class CompiledPattern:
         return found
 
     def find_all(self, text: str) -> Iterator[Match[str]]:
-        """Finds all matches in a text.
+        """Find all matches in a text.
 
         Raises:
             BudgetExceededError: The work exceeds the budget in force.
@@ -72,7 +72,7 @@ _patterns: Final[Cache[CompiledPattern]] = Cache(MAX_CACHE)
 
 
 def check_pattern(pattern: str) -> ParsedPattern:
-    """Reads a pattern without compiling it.
+    """Read a pattern without compiling it.
 
     Raises:
         EvaluationError: Go rejects the pattern.
@@ -90,7 +90,7 @@ def _too_large() -> EvaluationError:
 
 
 def compile_pattern(pattern: str) -> CompiledPattern:
-    """Compiles a pattern.
+    """Compile a pattern.
 
     Raises:
         EvaluationError: Go rejects the pattern, or it is too large for RE2's memory.

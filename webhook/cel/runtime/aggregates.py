@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def emit_list(writer: Writer, node: ast.ListExpression) -> Operand:
-    """Writes a list."""
+    """Write a list."""
     optional = {id(node.elements[index]) for index in node.optional}
 
     def add(made: str, element: Expression) -> None:
@@ -31,13 +31,13 @@ def emit_list(writer: Writer, node: ast.ListExpression) -> Operand:
 
 
 def emit_map(writer: Writer, node: ast.MapExpression) -> Operand:
-    """Writes a map."""
+    """Write a map."""
     made = _entries(writer, MAP_COST, node.entries, lambda key: writer.emit(key, caught=False).text)
     return Operand(made, dict, fails=False)
 
 
 def emit_struct(writer: Writer, node: ast.StructExpression) -> Operand:
-    """Writes a struct."""
+    """Write a struct."""
     declared = writer.scope.struct(node.name)
     assert declared is not None  # noqa: S101 - the checker found it
     made = _entries(writer, STRUCT_COST, node.entries, writer.given)
@@ -59,7 +59,7 @@ def _entries(writer: Writer, cost: int, entries: Sequence[Entry], emit_key: Call
 def _made(
     writer: Writer, cost: int, empty: str, nodes: Sequence[Expression], add: Callable[[str, Expression], None]
 ) -> str:
-    """Writes a list or map with a step for each node, and the count of its memory; gives its name."""
+    """Write a list or map with a step for each node, and the count of its memory; return its name."""
     writer.spend(cost)
     writer.settle()
     made = writer.set(empty)
@@ -70,7 +70,7 @@ def _made(
 
 
 def _each(writer: Writer, nodes: Sequence[Expression], add: Callable[[Expression], None]) -> None:
-    """Writes a step for each node; many nodes go into functions of their own."""
+    """Write a step for each node; many nodes go into functions of their own."""
 
     def group_of(group: Sequence[Expression]) -> Operand:
         _each(writer, group, add)
@@ -93,7 +93,7 @@ def _unwrap(value: Value, what: str) -> Optional:
 
 
 def put(made: dict[Value, Value], key: Value, value: Value, optional: bool) -> None:
-    """Sets an entry of a map; an optional one without a value is removed.
+    """Set an entry of a map; an optional one without a value is removed.
 
     Raises:
         EvaluationError: The key is not a valid key, or the value of an optional entry is not an optional.
@@ -110,7 +110,7 @@ def put(made: dict[Value, Value], key: Value, value: Value, optional: bool) -> N
 
 
 def append(made: list[Value], value: Value) -> None:
-    """Appends the value of an optional, if it has one.
+    """Append the value of an optional, if it has one.
 
     Raises:
         EvaluationError: The value is not an optional.

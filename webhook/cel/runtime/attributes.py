@@ -141,7 +141,7 @@ class Chain(NamedTuple):
 
 
 def emit_chain(writer: Writer, chain: Chain, *, own_cost: int) -> Operand:
-    """Writes the evaluation of a chain.
+    """Write the evaluation of a chain.
 
     Args:
         own_cost: Its cost beside its links; less than the chain's own when it is a part of another attribute.
@@ -211,7 +211,7 @@ def _is_of_variable(node: Expression | None) -> bool:
 
 
 def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = False, is_part: bool = False) -> Operand:
-    """Writes `has(chain.field)`, or `!has(chain.field)`; `is_part` if it is a part of another attribute."""
+    """Write `has(chain.field)`, or `!has(chain.field)`; `is_part` if it is a part of another attribute."""
     writer.spend(writer.scope.options.presence_test_cost)
     operand = emit_chain(writer, chain, own_cost=chain.own_cost)
     value, key = operand.text, writer.given(field)
@@ -231,7 +231,7 @@ def unbound(name: str) -> EvaluationError:
 
 
 def follow(left: int, value: Value, links: tuple[Link, ...]) -> tuple[int, Value]:
-    """Follows links that were paid for; from the first optional one on, missing keys are absent.
+    """Follow links that were paid for; from the first optional one on, missing keys are absent.
 
     Returns:
         The cost left to be spent, and the value or error.
@@ -274,7 +274,7 @@ def no_key(value: Value, *, is_native: bool) -> EvaluationError:
 
 
 def step(left: int, value: Value, key: Value, is_optional: bool, is_native: bool) -> tuple[int, Value]:
-    """Follows one link that was paid for, by a computed key; like `follow`."""
+    """Follow one link that was paid for, by a computed key; like `follow`."""
     cls, kind = type(value), type(key)
     if cls is dict and kind is str and not is_optional:
         found = value.get(key, ABSENT)

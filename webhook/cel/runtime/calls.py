@@ -42,7 +42,7 @@ _DIRECT: Final = {
 
 
 def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
-    """Writes a call of a function.
+    """Write a call of a function.
 
     cel-go replans a call with a constant pattern, as one with any number of arguments (interpreter/optimizations.go).
     """
@@ -100,7 +100,7 @@ def _emit_made(
 
 
 def emit_choice(writer: Writer, node: ast.Call) -> Operand:
-    """Writes `a.or(b)` or `a.orValue(b)`: the second is evaluated only if the first is an absent optional."""
+    """Write `a.or(b)` or `a.orValue(b)`: the second is evaluated only if the first is an absent optional."""
     target, other = node.children()
     operand = writer.emit(target)
     result = writer.name()
@@ -129,7 +129,7 @@ _ANSWERING: Final = PLAIN_CLASSES - {Optional}
 
 
 def emit_terms(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
-    """Writes `a && b && …` or `a || b || …`: `stop` if any term is `stop`, else the first error, else the opposite."""
+    """Write `a && b && …` or `a || b || …`: `stop` if any term is `stop`, else the first error, else the opposite."""
     result, failure, fails = writer.name(), writer.name(), False
     writer.line(f"{result} = {not stop}" if writer.gives_up else f"{result}, {failure} = {not stop}, None")
     with writer.block("while True:"):
@@ -146,7 +146,7 @@ def emit_terms(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Op
 
 
 def emit_negation(writer: Writer, argument: Expression) -> Operand:
-    """Writes `!a`."""
+    """Write `!a`."""
     writer.spend(1)
     operand = writer.truth(writer.emit(argument))
     text = operand.text
@@ -156,7 +156,7 @@ def emit_negation(writer: Writer, argument: Expression) -> Operand:
 
 
 def emit_equality(writer: Writer, node: ast.Call) -> Operand:
-    """Writes `a == b` or `a != b`; the cost depends on the smaller size. Most compare texts, without a call."""
+    """Write `a == b` or `a != b`; the cost depends on the smaller size. Most compare texts, without a call."""
     first, second = (writer.emit(each) for each in node.arguments)
     negated = node.function == "_!=_"
     result = writer.name()
@@ -178,7 +178,7 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
 
 
 def emit_membership(writer: Writer, node: ast.Call) -> Operand:
-    """Writes `a in b`, which costs the length of a list, if the checker found one.
+    """Write `a in b`, which costs the length of a list, if the checker found one.
 
     A list of constants is a set, whose lookup is free in cel-go.
     """
@@ -206,7 +206,7 @@ def emit_membership(writer: Writer, node: ast.Call) -> Operand:
 
 
 def afford(left: int, cost: CostFunction, arguments: Sequence[Value]) -> None:
-    """Stops an evaluation before a call whose arguments alone cost more than is left.
+    """Stop an evaluation before a call whose arguments alone cost more than is left.
 
     Raises:
         CostLimitExceededError: The call costs too much.

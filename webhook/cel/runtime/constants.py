@@ -60,7 +60,7 @@ class Analysis:
         self._visit(checked.root)
 
     def _visit(self, node: Expression) -> int:
-        """Looks at a node and those below it; gives its weight."""
+        """Look at a node and those below it; return its weight."""
         if node in self.weights:
             return 1
         weight = 1
@@ -82,7 +82,7 @@ class Analysis:
         return 1 if weight >= LARGE else weight
 
     def _refuse_invalid(self, node: Expression) -> None:
-        """Refuses types that cannot be values, invalid constant keys and invalid constant patterns."""
+        """Refuse types that cannot be values, invalid constant keys and invalid constant patterns."""
         if isinstance(node, (ast.Ident, ast.Select)) and node.type.kind is _TYPE:
             name = node.resolved  # that of a variable, or of a type that only objects have (cel-go planner.go)
             if type(name) is Type and name.kind is Kind.STRUCT and not name.name.startswith(_MESSAGES):

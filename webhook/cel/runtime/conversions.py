@@ -52,7 +52,7 @@ _MAX_FRACTION: Final = 18
 
 
 def parse_duration(text: str) -> Duration | None:
-    """Reads durations such as `1h30m` and `-1.5s`; None if Go's time.ParseDuration fails."""
+    """Read durations such as `1h30m` and `-1.5s`; None if Go's time.ParseDuration fails."""
     rest = text[1:] if text[:1] in {"-", "+"} else text
     if rest == "0":
         return Duration(0)
@@ -90,7 +90,7 @@ def _epoch() -> dt.datetime:
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """Reads a timestamp in RFC 3339 format; None if it is malformed."""
+    """Read a timestamp in RFC 3339 format; None if it is malformed."""
     if not text.isascii():  # to quote it in an error would take long
         return None
     try:
@@ -211,7 +211,7 @@ def _uint64(text: str) -> UInt:
 
 
 def _double(text: str) -> float | None:
-    """Reads a number as Go's strconv.ParseFloat does."""
+    """Read a number as Go's strconv.ParseFloat does."""
     if _DOUBLE.fullmatch(text):
         if text.lstrip("+-")[:2] in {"0x", "0X"}:
             with suppress(OverflowError):
@@ -229,7 +229,7 @@ def _bytes_to_string(value: bytes) -> str:
 
 
 def _int_to_duration(_: int) -> Duration:
-    """Fails: cel-go declares the conversion up to 0.27, and has none (common/types/int.go, ConvertToType)."""
+    """Fail: cel-go declares the conversion up to 0.27, and has none (common/types/int.go, ConvertToType)."""
     raise _failure(INT, DURATION)
 
 

@@ -34,14 +34,14 @@ def elements_of(writer: Writer, range_: Operand, *, has_two: bool) -> str:
 
 
 def emit_initial(writer: Writer, initial: Expression) -> Operand:
-    """Writes the first value of a fold: one of its own, as the fold changes it."""
+    """Write the first value of a fold: one of its own, as the fold changes it."""
     operand = writer.emit(initial)
     text = "[]" if isinstance(initial, ast.ListExpression) else "{}" if isinstance(initial, ast.MapExpression) else ""
     return Operand(writer.set(text or operand.text), operand.cls, fails=not writer.gives_up)
 
 
 def emit_condition(writer: Writer, node: ast.Call) -> Operand:
-    """Writes the condition of a fold, which goes on unless it is false."""
+    """Write the condition of a fold, which goes on unless it is false."""
     writer.spend(1)
     return writer.emit(node.arguments[0])
 
@@ -54,7 +54,7 @@ def is_append(node: ast.Call) -> bool:
 
 
 def emit_append(writer: Writer, node: ast.Call) -> Operand:
-    """Writes the step of `map`; the first error of an element counts."""
+    """Write the step of `map`; the first error of an element counts."""
     made, added = node.arguments
     assert isinstance(added, ast.ListExpression)  # noqa: S101 - asked before
     values = writer.emit(made)
@@ -68,7 +68,7 @@ def emit_append(writer: Writer, node: ast.Call) -> Operand:
 
 
 def emit_insert(writer: Writer, node: ast.Call) -> Operand:
-    """Writes the step of `transformMap` or `transformMapEntry`; with a key, nothing is evaluated after an error."""
+    """Write the step of `transformMap` or `transformMapEntry`; with a key, nothing is evaluated after an error."""
     made, *keys, value = node.arguments
     entries = writer.emit(made)
 
@@ -88,7 +88,7 @@ def emit_insert(writer: Writer, node: ast.Call) -> Operand:
 
 
 def emit_cell(writer: Writer, initial: Expression) -> Operand:
-    """Writes a value that is computed on first use; gives the cell that holds it."""
+    """Write a value that is computed on first use; return the cell that holds it."""
     known = writer.constant_of(initial)
     if known is not NOT_CONSTANT:
         return Operand(writer.set(f"Lazy(None, (), {writer.constant(known).text})"))
@@ -97,7 +97,7 @@ def emit_cell(writer: Writer, initial: Expression) -> Operand:
 
 
 def emit_read(writer: Writer, cell: Operand) -> Operand:
-    """Writes the read of such a value, or of a fold's value so far."""
+    """Write the read of such a value, or of a fold's value so far."""
     writer.settle()
     result = writer.set(f"{cell.text}.value")
     writer.line(f"if {result} is PENDING: left, mark, {result} = {cell.text}.force(meter, left, mark)")
@@ -121,7 +121,7 @@ class Lazy(Record):
     value: Value = PENDING
 
     def force(self, meter: Meter, left: int, mark: int) -> tuple[int, int, Value]:
-        """Computes the value: the rest of the cost, the next mark, the value or error."""
+        """Compute the value: the rest of the cost, the next mark, the value or error."""
         assert self.function is not None  # noqa: S101 - else the value is known
         left, mark, self.value = self.function(meter, left, mark, *self.taken)
         return left, mark, self.value

@@ -57,12 +57,12 @@ class Generator(Writer):
         }
 
     def _turn_to(self, analysis: Analysis) -> None:
-        """Continues with another expression."""
+        """Continue with another expression."""
         self.scope = analysis.scope
         self._analysis = analysis
 
     def write(self) -> str:
-        """Writes the whole expression; gives the name of its function."""
+        """Write the whole expression; return the name of its function."""
         return self.main(lambda: self.emit(self._analysis.checked.root))
 
     def constant_of(self, node: Expression) -> Value:
@@ -70,7 +70,7 @@ class Generator(Writer):
         return self._analysis.value(node)
 
     def emit(self, node: Expression, *, caught: bool = True) -> Operand:
-        """Writes the evaluation of a node; see `Writer.emit`."""
+        """Write the evaluation of a node; see `Writer.emit`."""
         constant = self._analysis.value(node)
         if constant is not NOT_CONSTANT:
             return self.constant(constant)
@@ -88,7 +88,7 @@ class Generator(Writer):
         return weight >= LARGE or (self.is_deep and weight > 1)
 
     def groups(self, nodes: Sequence[Expression]) -> list[tuple[Sequence[Expression], bool]]:
-        """Splits nodes that are too large for one function into groups; see `Writer.groups`."""
+        """Split nodes that are too large for one function into groups; see `Writer.groups`."""
         weights = [min(self._analysis.weights.get(node, 1), LARGE) for node in nodes]
         total = sum(weights)
         if total < 2 * LARGE or len(nodes) == 1:
@@ -109,7 +109,7 @@ class Generator(Writer):
     # -- names, selections, indexes
 
     def resolved(self, node: Expression) -> Operand:
-        """Writes a part of another attribute: an attribute itself is then free."""
+        """Write a part of another attribute: an attribute itself is then free."""
         if isinstance(node, ast.Select) and node.test:
             write = partial(emit_presence, self, self._chain(node.operand), node.field, is_part=True)
         elif self._is_attribute(node) and self._analysis.value(node) is NOT_CONSTANT:
@@ -292,7 +292,7 @@ class Generator(Writer):
         return self.emit(node.result)
 
     def _bind(self, node: ast.Comprehension) -> Operand:
-        """Binds the accumulator's name to a cell that computes its value on first use."""
+        """Bind the accumulator's name to a cell that computes its value on first use."""
         cell = folds.emit_cell(self, node.initial)
         self._lazy.add(cell.text)
         self._locals = {**self._locals, node.accumulator: partial(folds.emit_read, self, cell)}
@@ -317,7 +317,7 @@ _WORK_OF_LINE: Final = 6
 
 
 def compiled(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any:  # what the functions are
-    """Compiles what a generator of some expressions writes; gives the function that evaluates it.
+    """Compile what a generator of some expressions writes; return the function that evaluates it.
 
     Raises:
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.

@@ -36,7 +36,7 @@ class Meter(Record):
 
 
 def look(meter: Meter, left: int, mark: int) -> int:
-    """Checks the limits and spends work; gives the mark for the next look.
+    """Check the limits and spend work; return the mark for the next look.
 
     Args:
         mark: The mark of this look: the cost below it is work, too, as one call may cost much.
@@ -53,7 +53,7 @@ def look(meter: Meter, left: int, mark: int) -> int:
 
 
 def count_built(meter: Meter, value: Any, more: int = 0) -> Any:  # any CEL value
-    """Counts the bytes of a new text, list or map, without those of its elements, and more; gives the value.
+    """Count the bytes of a new text, list or map, without those of its elements, and more; return the value.
 
     Raises:
         CostLimitExceededError: The evaluations have built too many bytes in all.

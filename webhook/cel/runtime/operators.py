@@ -189,7 +189,7 @@ Operation = Callable[..., Value]
 
 
 def must_fit(size: int, most: int = MAX_ELEMENTS) -> None:
-    """Stops an evaluation before it builds a list or text beyond all bounds.
+    """Stop an evaluation before it builds a list or text beyond all bounds.
 
     Raises:
         CostLimitExceededError: The size is too large, and would have cost more than any limit.
@@ -224,7 +224,7 @@ def _between(first: Timestamp, second: Timestamp) -> Duration:
 
 
 def _quotient(first: int, second: int) -> int:
-    """Truncates towards zero."""
+    """Truncate towards zero."""
     if second == 0:
         raise EvaluationError("division by zero")
     quotient = abs(first) // abs(second)
@@ -265,7 +265,7 @@ def _ordered(compare: Callable[[Value, Value], bool]) -> dict[object, Operation]
 
 
 def _not_negated(_: bool) -> NoReturn:
-    """Refuses `-true` without the name of the operator, as cel-go does."""
+    """Refuse `-true` without the name of the operator, as cel-go does."""
     raise no_such_overload()
 
 

@@ -90,7 +90,7 @@ class Writer(ABC):
 
     @abstractmethod
     def emit(self, node: Expression, *, caught: bool = True) -> Operand:
-        """Writes the evaluation of a node.
+        """Write the evaluation of a node.
 
         Args:
             caught: Whether an error becomes the value; else it is raised.
@@ -98,7 +98,7 @@ class Writer(ABC):
 
     @abstractmethod
     def resolved(self, node: Expression) -> Operand:
-        """Writes a node that is part of an attribute, and therefore costs less."""
+        """Write a node that is part of an attribute, and therefore costs less."""
 
     @abstractmethod
     def constant_of(self, node: Expression) -> Value:
@@ -133,18 +133,18 @@ class Writer(ABC):
     # -- lines
 
     def line(self, text: str) -> None:
-        """Writes a line."""
+        """Write a line."""
         self._lines.append("\t" * self._depth + text)
 
     def set(self, text: str) -> str:
-        """Writes an assignment to a new variable; gives its name."""
+        """Write an assignment to a new variable; return its name."""
         name = self.name()
         self.line(f"{name} = {text}")
         return name
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """Writes a block."""
+        """Write a block."""
         self.settle()
         self.line(header)
         before, facts = len(self._lines), self.facts
@@ -165,17 +165,17 @@ class Writer(ABC):
     # -- cost
 
     def spend(self, cost: int) -> None:
-        """Counts a cost; costs of several steps are counted together, before a block or an error."""
+        """Count a cost; costs of several steps are counted together, before a block or an error."""
         self._cost += cost
 
     def settle(self) -> None:
-        """Writes the statement that counts the cost so far."""
+        """Write the statement that counts the cost so far."""
         if self._cost:
             self.line(f"left -= {self._cost}")
             self._cost = 0
 
     def look(self) -> None:
-        """Writes a check of the clock, if one is due."""
+        """Write a check of the clock, if one is due."""
         self.settle()
         self.line("if left < mark: mark = look(meter, left, mark)")
 
@@ -186,7 +186,7 @@ class Writer(ABC):
     # -- errors
 
     def raise_failure(self, operand: Operand) -> Operand:
-        """Writes the statement that raises an operand if it is an error; gives the operand without errors."""
+        """Write the statement that raises an operand if it is an error; return the operand without errors."""
         if not operand.fails:
             return operand
         if self.gives_up:  # and nothing more is counted
@@ -197,11 +197,11 @@ class Writer(ABC):
         return operand._replace(fails=False)
 
     def settled(self, operand: Operand) -> Operand:
-        """Writes what `raise_failure` does where errors end everything; others remain values."""
+        """Write what `raise_failure` does where errors end everything; others remain values."""
         return self.raise_failure(operand) if self.gives_up else operand
 
     def otherwise(self, header: str, statement: str, result: str) -> bool:
-        """Writes a rare way to a result, which may be an error; tells whether that remains the value."""
+        """Write a rare way to a result, which may be an error; tell whether that remains the value."""
         if not self.gives_up:
             self.line(f"{header} {statement}")
             return True
@@ -211,14 +211,14 @@ class Writer(ABC):
         return False
 
     def truth(self, operand: Operand) -> Operand:
-        """Writes the check that an operand is a bool where errors end everything."""
+        """Write the check that an operand is a bool where errors end everything."""
         if not self.gives_up or operand.cls is bool:
             return operand
         self.line(f"if {operand.text} is not True and {operand.text} is not False: {GIVE_UP}")
         return operand._replace(cls=bool)
 
     def guarded(self, body: Callable[[], Operand], *, caught: bool) -> Operand:
-        """Writes a body that may raise errors, and its handler."""
+        """Write a body that may raise errors, and its handler."""
         if not caught:
             return body()
         result = self.name()
@@ -232,7 +232,7 @@ class Writer(ABC):
     # -- functions
 
     def function(self, body: Callable[[], Operand]) -> tuple[str, list[str], Operand]:
-        """Writes a function; gives its name, the variables that it takes, and its result.
+        """Write a function; return its name, the variables that it takes, and its result.
 
         Its first arguments are the meter, the rest of the cost and the mark; it returns the latter two before its
         result, which may be an error.
@@ -256,7 +256,7 @@ class Writer(ABC):
         return name, [*taken], operand
 
     def main(self, body: Callable[[], Operand]) -> str:
-        """Writes the main function, `Program.evaluate`; gives its name."""
+        """Write the main function, `Program.evaluate`; return its name."""
         self._depth = 2
         operand = body()
         self.settle()
@@ -273,13 +273,13 @@ class Writer(ABC):
         return Operand(self.variables.setdefault(name, f"v{len(self.variables)}"))
 
     def call(self, name: str, taken: list[str]) -> str:
-        """Writes a call of one of the functions; gives the name of its result."""
+        """Write a call of one of the functions; return the name of its result."""
         self.settle()
         result = self.name()
         self.line(f"left, mark, {result} = {name}({', '.join(('meter', 'left', 'mark', *taken))})")
         return result
 
     def apart(self, body: Callable[[], Operand]) -> Operand:
-        """Writes a function, and its call."""
+        """Write a function, and its call."""
         name, taken, operand = self.function(body)
         return operand._replace(text=self.call(name, taken))

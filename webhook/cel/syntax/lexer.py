@@ -76,7 +76,7 @@ class Tokens(NamedTuple):
 
 
 def tokenize(text: str, issues: Issues, *, knows_quotes: bool = True) -> Tokens:
-    """Splits a text into tokens, some in backquotes if they are known; other characters are reported and skipped.
+    """Split a text into tokens, some in backquotes if they are known; other characters are reported and skipped.
 
     Raises:
         StopParsingError: There are too many errors.

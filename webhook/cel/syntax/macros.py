@@ -113,7 +113,7 @@ def until(shape: str, *, stop: bool) -> Expander:
 
 
 def exactly_one(at: int, operands: Sequence[Expression]) -> Expression:
-    """Expands `exists_one`, whose fold counts, over one variable or two."""
+    """Expand `exists_one`, whose fold counts, over one variable or two."""
     target, *names, predicate = operands
     variables, so_far = names_of(names, NAME), ast.Ident(at, ast.ACCUMULATOR)
     counted = ast.Call(at, "_+_", [so_far, ast.Literal(at, 1)])

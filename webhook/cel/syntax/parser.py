@@ -119,14 +119,14 @@ class TokenStream:
         return self._kinds[at] if at < len(self._kinds) else END
 
     def advance(self) -> int:
-        """Takes the next token and gives its offset."""
+        """Take the next token and return its offset."""
         offset = self._offsets[self.at]
         self._recovered = None
         self._step()
         return offset
 
     def take(self) -> str:
-        """Takes the next token and gives its text."""
+        """Take the next token and return its text."""
         text = self._texts[self.at]
         self.advance()
         return text
@@ -137,14 +137,14 @@ class TokenStream:
             self.kind = self._kinds[self.at]
 
     def expect(self, kind: str, stop: frozenset[str] = AFTER_PRIMARY) -> bool:
-        """Takes the token of this kind, or inserts it if it is missing; false if its construct has ended."""
+        """Take the token of this kind, or insert it if it is missing; false if its construct has ended."""
         if self.kind == kind:
             self.advance()
             return True
         return self.takes(kind, self.can_follow(), stop) is not None
 
     def entry_ended(self, closing: str) -> bool:
-        """Looks at what comes after an entry: the closing bracket, or a comma.
+        """Look at what comes after an entry: the closing bracket, or a comma.
 
         Returns:
             Whether the closing bracket must come next; if not, its construct has ended.
@@ -158,13 +158,13 @@ class TokenStream:
         return True
 
     def colon(self, place: str) -> bool:
-        """Takes a colon, or inserts it if it is missing; false if its construct has ended."""
+        """Take a colon, or insert it if it is missing; false if its construct has ended."""
         return self.takes(":", OPERAND, NOTHING, place) is not None
 
     def takes(
         self, kind: str, following: frozenset[str], stop: frozenset[str] = AFTER_PRIMARY, place: str = ""
     ) -> str | None:
-        """Takes the token of this kind, or inserts it if it is missing.
+        """Take the token of this kind, or insert it if it is missing.
 
         Args:
             following: The tokens that can follow it.
@@ -188,7 +188,7 @@ class TokenStream:
         return self._recovered is not None
 
     def drop_extraneous(self, expected: frozenset[str]) -> bool:
-        """Drops a token if the one after it was expected."""
+        """Drop a token if the one after it was expected."""
         if self.kind == END or self.ahead(1) not in expected:
             return False
         self._error(EXTRANEOUS, self._shown, Expected(expected))
@@ -197,18 +197,18 @@ class TokenStream:
         return True
 
     def mismatched(self, expected: frozenset[str], stop: frozenset[str] = AFTER_PRIMARY, place: str = "") -> None:
-        """Reports the next token and skips to one that can follow."""
+        """Report the next token and skip to one that can follow."""
         self._error(MISMATCHED, self._shown, Expected(expected))
         self._recover(place or expected, stop)
 
     def unwanted(self, expected: frozenset[str]) -> None:
-        """Reports the next token after a repeated operator, and skips to an expected one or to one that can follow."""
+        """Report the next token after a repeated operator, and skip to an expected one or to one that can follow."""
         if self.kind not in expected:
             self._error(EXTRANEOUS, self._shown, Expected(expected))
             self._skip(AFTER_MEMBER | expected)
 
     def no_alternative(self, stop: frozenset[str], place: str = "") -> None:
-        """Reports that the token after the next one fits no construct that begins with the next one."""
+        """Report that the token after the next one fits no construct that begins with the next one."""
         text, at = self._text(self.at, self.at + 1), self.at + 1
         if text[1:] in {"true", "false", "null"}:  # after any character (cel-go parser.go, reservedIdentifier)
             self._error(MISMATCHED, text[1:], Expected({"IDENTIFIER"}), at=at)
@@ -237,7 +237,7 @@ class TokenStream:
         return AFTER_PRIMARY | (self.follow[-1] if self.follow else {END})
 
     def _recover(self, place: object, stop: frozenset[str]) -> None:
-        """Skips to a token that can follow; a place that has recovered here before skips at least one."""
+        """Skip to a token that can follow; a place that has recovered here before skips at least one."""
         self._recoveries += 1
         if self._recoveries > _MAX_RECOVERIES:
             self._recovered = None
@@ -286,7 +286,7 @@ class Syntax(NamedTuple):
 
 
 def parse(issues: Issues, syntax: Syntax) -> Expression:
-    """Parses an expression and expands its macros.
+    """Parse an expression and expand its macros.
 
     Args:
         issues: Has the expression's text, and takes the errors.
@@ -344,7 +344,7 @@ class _Parser(TokenStream):
         return node
 
     def _note(self, node: Expression, start: int) -> None:
-        """Notes where a node begins and ends, if that is asked for: parentheses leave no trace in nodes."""
+        """Note where a node begins and ends, if that is asked for: parentheses leave no trace in nodes."""
         if self._places is not None:
             self._places.setdefault(node, (start, self._offsets[self.at - 1] + len(self._texts[self.at - 1])))
 

@@ -229,7 +229,7 @@ def python_type(type_: Type) -> type | None:
 
 
 def only_class(type_: Type, **about: object) -> Callable[[_Class], _Class]:
-    """Declares that all values of a library's type are of one class, which makes calls with them faster.
+    """Declare that all values of a library's type are of one class, which makes calls with them faster.
 
     `==` between them and other values is an error, unless their `cel_takes` accepts the other value.
 
