@@ -83,7 +83,8 @@ def in_expression(expression: str, name: str, names: Iterable[str], what: str) -
             word = found[0].strip("\"'")
             return found[0].replace(word, "/".join([better if each == name else each for each in word.split("/")]))
 
-        return _WORD.sub(write, expression)
+        text: str = _WORD.sub(write, expression)
+        return text
 
     return Advice(_instead(meant, known, what), _only([*map(corrected, meant)]))
 
