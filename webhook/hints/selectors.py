@@ -401,7 +401,7 @@ def comments_in(expression: str) -> list[int]:
     return [start for start, comment in comments if "&&" in comment or "||" in comment]
 
 
-_PATTERN: Final = re.compile(r"\^.|.*(?:\*|[^$]\$$)", re.DOTALL)
+_PATTERN: Final = re.compile(r"\^.|.*(?:\*|\w\|\w|[^$]\$$)", re.DOTALL)
 AS_TEXT: Final = "{} is a pattern, and is compared letter by letter"
 FOR_PATTERNS: Final = "only .matches() takes patterns; .startsWith() finds the beginning of a text"
 
