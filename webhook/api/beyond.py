@@ -69,7 +69,8 @@ def _corrected(
             quantity = _quantity(misfit, value)
             if quantity or isinstance(value, bool):  # yes and no may have been meant, or on and off
                 doubtful.add(misfit.path)
-            around[name] = quantity or _converted(value, misfit.problem().fix)
+            around[name], steps = (quantity, ()) if quantity else _converted(value, misfit.problem().fix)
+            written[Path((*misfit.path, *steps))] = misfit.path
             continue
         value = around.pop(name)
         name_meant = misspelt(struct, misfit.path)
@@ -125,11 +126,13 @@ def _quantity(misfit: Misfit, value: Any) -> str:
     return meant if is_certain else ""
 
 
-def _converted(value: Any, fix: Fix | None) -> Any:
-    """Return a value of the probably intended type; the same one if that is unclear."""
+def _converted(value: Any, fix: Fix | None) -> tuple[Any, tuple[str | int, ...]]:
+    """Return a value of the probably intended type, and the steps in it to the written one; the same if unclear."""
     if fix and fix.change == "quote":
-        return str(value).lower() if isinstance(value, bool) else str(value)
-    return fix.value if fix and fix.change == "replace" else value
+        return str(value).lower() if isinstance(value, bool) else str(value), ()
+    if fix and fix.change == "wrap":
+        return ({fix.value: value}, (str(fix.value),)) if fix.value else ([value], (0,))
+    return fix.value if fix and fix.change == "replace" else value, ()
 
 
 def _written(path: Path, written: dict[Path, Path]) -> Path:

@@ -18,6 +18,8 @@ _UNITS_A_NAME: Final = 7
 """The work of comparing a name with another one."""
 _BREAKS: Final = Pattern(r"\s*\n\s*")
 _WELL_FORMED: Final = Pattern(r"[a-z0-9./-]+")
+_WORD: Final = Pattern(r"""'[^']*'|"[^"]*"|\w+""")
+"""Matches a text in quotes, or a word."""
 
 
 def listed(names: Iterable[str]) -> str:
@@ -75,8 +77,16 @@ def in_expression(expression: str, name: str, names: Iterable[str], what: str) -
     """Suggest a name in an expression; the other arguments are those of :func:`instead`."""
     known = list(names)
     meant = _near(name, known)
-    between = re.split(rf"(?<![\w-]){re.escape(name)}(?![\w-])", expression)
-    return Advice(_instead(meant, known, what), _only([each.join(between) for each in meant]))
+
+    def corrected(better: str) -> str:
+        def write(found: re.Match[str]) -> str:
+            word = found[0].strip("\"'")
+            return found[0].replace(word, "/".join([better if each == name else each for each in word.split("/")]))
+
+        text: str = _WORD.sub(write, expression)
+        return text
+
+    return Advice(_instead(meant, known, what), _only([*map(corrected, meant)]))
 
 
 def _only(meant: list[str]) -> Fix | None:

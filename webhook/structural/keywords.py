@@ -17,7 +17,7 @@ from webhook.formats import canonical_cidr
 from webhook.formats.quantities import quantity
 from webhook.grouping import repeated
 from webhook.patterns import Pattern
-from webhook.problem import Advice, Fix, Meant, Steps, shown
+from webhook.problem import SHOWN, Advice, Fix, Meant, Steps, cut, shown
 from webhook.records import NamedTuple
 from webhook.spelling import nearest, some_of
 
@@ -137,11 +137,11 @@ class Walk:
         elif choices and not any(walk.accepts(each, value) for each in of_type):
             types = dict.fromkeys(name for each in choices for name in _types(each) if name != "null")
             fault = "fits none of the schemas in anyOf" if of_type else f"is not of type {' or '.join(types)}"
-            yield Fault(path, f"{shown(value)} {fault}")
+            yield Fault(path, f"{_shown(value)} {fault}")
         if (choices := schema.get("oneOf")) and (fit := sum(walk.accepts(each, value) for each in choices)) != 1:
-            yield Fault(path, f"{shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
+            yield Fault(path, f"{_shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
         if (unwanted := schema.get("not")) is not None and walk.accepts(unwanted, value):
-            yield Fault(path, f"{shown(value)} fits the schema in not")
+            yield Fault(path, f"{_shown(value)} fits the schema in not")
 
     def accepts(self, schema: Schema, value: Any) -> bool:
         """Tell whether a value fits a schema, with all feature gates of the driver."""
@@ -184,6 +184,11 @@ class Walk:
             yield Fault(path, f"{name} is missing", _such(properties.get(name, {}), "add it,"))
 
 
+def _shown(value: Any) -> str:
+    """Write a value as JSON; of a long one, the beginning."""
+    return cut(shown(value), SHOWN)
+
+
 def _types(schema: Schema) -> list[str]:
     """Return the types that a schema states; none for any."""
     stated = schema.get("type") or ("object" if "properties" in schema else [])
@@ -199,11 +204,11 @@ def wrong_type(schema: Schema, value: Any) -> str:
     elif wanted == QUANTITY:
         if isinstance(value, int | float | str) and not isinstance(value, bool) and not quantity(str(value), 0):
             return ""
-        return f"{shown(value)} is not a quantity"
+        return f"{_shown(value)} is not a quantity"
     possible = [each for each in types if isinstance(value, bool) == (each == "boolean")]
     if not types or any(isinstance(value, _TYPES[each]) for each in possible):
         return ""
-    return f"{shown(value)} is not of type {wanted}"
+    return f"{_shown(value)} is not of type {wanted}"
 
 
 def _of_type(wanted: Any, value: Any) -> Advice:
@@ -226,13 +231,13 @@ def _of_type(wanted: Any, value: Any) -> Advice:
 def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
     for key, limit in {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}.items():
         if schema.get(key) and value == schema.get(limit):
-            yield Fault(path, f"{shown(value)} is the {limit}, which {key} excludes")
+            yield Fault(path, f"{_shown(value)} is the {limit}, which {key} excludes")
 
 
 def _such(schema: Schema, doing: str) -> str:
     """Say what to do, with an example of a value; empty if the schema has none."""
     examples = schema.get("examples")
-    return f"{doing} as in {shown(examples[0])}" if examples else ""
+    return f"{doing} as in {_shown(examples[0])}" if examples else ""
 
 
 def meant(name: str, known: Collection[str]) -> str:
@@ -265,7 +270,7 @@ def _multiple_of(step: Any, value: Any) -> str:
     fits = (isinstance(value, int) or isfinite(value)) and not Fraction(
         value if isinstance(value, int) else str(value)
     ) % Fraction(str(step))
-    return "" if fits else f"{shown(value)} is not a multiple of {step}"
+    return "" if fits else f"{_shown(value)} is not a multiple of {step}"
 
 
 def _distinct(wanted: Any, value: Any) -> str:
@@ -280,7 +285,7 @@ def _matching(pattern: Any, value: Any) -> str:
     from webhook.cel.regex.re2 import matches
 
     try:
-        return "" if matches(value, pattern) else f"{shown(value)} does not match {pattern}"
+        return "" if matches(value, pattern) else f"{_shown(value)} does not match {pattern}"
     except CelError:  # a pattern that cannot be compiled is ignored
         return ""
 
@@ -310,14 +315,14 @@ _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
         ""
         if value in [each for each in values if isinstance(each, bool) == isinstance(value, bool)]  # True == 1
         # Beside words, false is how YAML reads one of them, such as off.
-        else f"{shown(value)} is not supported; supported are "
-        f"{', '.join(shown(each) for each in [one for one in values if not isinstance(one, bool)] or values)}"
+        else f"{_shown(value)} is not supported; supported are "
+        f"{', '.join(_shown(each) for each in [one for one in values if not isinstance(one, bool)] or values)}"
     ),
     "minimum": lambda limit, value: (
-        f"{shown(value)} is less than {limit}" if isinstance(value, int | float) and value < limit else ""
+        f"{_shown(value)} is less than {limit}" if isinstance(value, int | float) and value < limit else ""
     ),
     "maximum": lambda limit, value: (
-        f"{shown(value)} is greater than {limit}" if isinstance(value, int | float) and value > limit else ""
+        f"{_shown(value)} is greater than {limit}" if isinstance(value, int | float) and value > limit else ""
     ),
     "multipleOf": _multiple_of,
     "uniqueItems": _distinct,
@@ -328,7 +333,7 @@ _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     },
     "pattern": _matching,
     "format": lambda name, value: (
-        f"{shown(value)} is not a valid {name}"
+        f"{_shown(value)} is not a valid {name}"
         if isinstance(value, str) and name in _FORMATS and not _FORMATS[name](value)
         else ""
     ),
@@ -336,6 +341,6 @@ _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
 _OWN_TESTS: Final = {
     **_TESTS,
     "pattern": lambda pattern, value: (
-        f"{shown(value)} is not allowed here" if isinstance(value, str) and not re.search(pattern, value) else ""
+        f"{_shown(value)} is not allowed here" if isinstance(value, str) and not re.search(pattern, value) else ""
     ),
 }

@@ -321,9 +321,10 @@ def misnamed(obj: JSONObject) -> Iterator[Problem]:
         groups, kinds = list(_named(part, "group", "apiGroups")), list(_named(part, "kind", "kinds"))
         names = {group.partition("/")[0] for _, group in (*groups, ((), text(part, "apiVersion")))}
         for path, written in kinds:
-            of, kind = _of_kyverno(written) if is_kyverno else ("", written)
-            near = nearest(kind, KINDS) if GROUP in {*names, of} else certain(kind, KINDS) if is_kyverno else ""
-            if kind.isalpha() and kind not in KINDS and near:
+            parts = written.split("/")  # GROUP/VERSION/KIND/SUBRESOURCE in Kyverno, or a part (ParseKindSelector)
+            kind, is_of_dra = parts[2] if parts[2:] else parts[-1], GROUP in {*names, parts[0]}
+            near = nearest(kind, KINDS) if is_of_dra else certain(kind, KINDS) if is_kyverno else ""
+            if kind.isalpha() and near not in {"", kind}:
                 meant = renamed(written.replace(kind, near))
                 yield _unknown("kind", (*steps, *path), f'{GROUP} has no kind "{kind}"', meant)
         for path, group in groups if any(kind in KINDS for _, kind in kinds) else ():
@@ -352,12 +353,6 @@ def _named(part: JSONObject, one: str, several: str) -> Iterator[tuple[Steps, st
     """Yield the texts of a field, and of one that is a list."""
     every = ((one,), part.get(one)), *(((several, place), each) for place, each in enumerate(_items(part, several)))
     return ((path, each) for path, each in every if isinstance(each, str))
-
-
-def _of_kyverno(written: str) -> tuple[str, str]:
-    """Split ``GROUP/VERSION/KIND/SUBRESOURCE``, of which only the kind must be there (ParseKindSelector)."""
-    parts = written.split("/")
-    return parts[0], parts[2] if parts[2:] else parts[-1]
 
 
 def _stated(obj: JSONObject, at: Steps, *names: str) -> Iterator[Steps]:

@@ -285,9 +285,14 @@ class TestValidate:
         ("{}/p.yaml", ["--authorizer", "{}/p.yaml"], "--authorizer: {}/p.yaml must hold one document"),
         ("{}/p.yaml", ["--authorizer", "{}/pod.yaml"], "--authorizer: {}/pod.yaml: rules is missing"),
         ("{}/p.yaml", ["--authorizer", "{}/cut.yaml"], "--authorizer: {}/cut.yaml:1: "),
+        (
+            "{}/p.yaml",
+            ["--authorizer", "{}/long.yaml"],
+            f'--authorizer: {{}}/long.yaml: rules: "{"x" * 999}\u2026 (19002 more',
+        ),
     )
     def test_usage_errors_are_reported(self, policies: str, options: list[str], complaint: str, write: Write) -> None:
-        folder = write(p=LIMITED, pod=[NODELESS], cut="a: [")
+        folder = write(p=LIMITED, pod=[NODELESS], cut="a: [", long=f"rules: {'x' * 20_000}")
         given = [each.format(folder) for each in ("--policies", policies, *options)]
         said = usage_error("validate", *given, folder / "pod.yaml")
         assert said.startswith(f"draguard validate: error: {complaint.format(folder)}")
