@@ -129,7 +129,7 @@ class Implementation:
         """
         self.draws_for_shares = (release, patch) >= _DRAWS_FOR_SHARES_SINCE
         """Whether devices that claims share draw on counters; before, only devices in use as a whole did."""
-        self.crashes_for_all = patch < CRASHES_UNTIL.get(release, 0)
+        self.crashes_for_all = features.PartitionableDevices and patch < CRASHES_UNTIL.get(release, 0)
         """Whether it crashes for a request for all devices when it comes to the counters of one."""
         self.undoes_all = (release, patch) >= _UNDOES_SINCE
         """Whether a device that is rejected or given back leaves nothing behind.

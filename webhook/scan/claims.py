@@ -364,13 +364,9 @@ def scheduler_crashes(cluster: Stored) -> Iterator[Found]:
     The scheduler of Kubernetes 1.35 before 1.35.6, and of 1.36 before 1.36.2, does so when a request for all devices
     comes to one that consumes counters.
     """
-    if not (cluster.variant.crashes_for_all and cluster.variant.features.PartitionableDevices):
-        return
-    release = cluster.settings.release
-    help_ = (
-        f"update kube-scheduler to 1.{release}.{CRASHES_UNTIL[release]}; until then, delete the pods that use the claim"
-    )
-    for claim in cluster.all("ResourceClaim"):
+    fixed = f"1.{cluster.settings.release}.{CRASHES_UNTIL.get(cluster.settings.release)}"
+    help_ = f"update kube-scheduler to {fixed}; until then, delete the pods that use the claim"
+    for claim in cluster.all("ResourceClaim") if cluster.variant.crashes_for_all else ():
         requests = cluster.context.requests(claim) if cluster.users(claim) and not allocation_of(claim) else ()
         for request in (each for each in requests if each.is_for_all):
             answer = sorted_out(request, cluster.context)

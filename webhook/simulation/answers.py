@@ -267,14 +267,12 @@ class Answers:
     def _untimed(self, placement: Placement) -> Iterator[str]:
         """Report claims that cannot be reserved for a pod without a node, as an earlier release allocated them."""
         is_tried = placement.node is None and placement.verdicts is not None and self._cluster.waits
+        why = f"by an earlier release: Kubernetes 1.{self._cluster.settings.release} cannot reserve it for another pod"
         for claim in placement.claims if is_tried else ():
             is_timed = bool(text(allocation := allocation_of(claim), "allocationTimestamp"))
             others = (each for each in reserved_for(claim) if each.uid != uid_of(placement.pod))
             if allocation and not is_timed and (placement.candidates or any(others)):
-                yield (
-                    f"claim {full_name_of(claim)} was allocated without allocationTimestamp, by an earlier release: "
-                    f"Kubernetes 1.{self._cluster.settings.release} cannot reserve it for another pod"
-                )
+                yield f"claim {full_name_of(claim)} was allocated without allocationTimestamp, {why}"
 
     def _left_out(self, placement: Placement) -> Iterator[str]:
         """List the parts of a pod that were not simulated, but may change where it runs."""

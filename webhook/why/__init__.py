@@ -173,8 +173,7 @@ def _of_pod(scene: Scene, pod: JSONObject, asked: JSONObject | None = None) -> _
         found = started.explain(scene, pod)
     else:
         found, placement = pending.explain(scene, pod)
-        helps = *claims.outdated(scene, pod), *pending.helps(scene, found[0], placement)
-        found[0] = found[0]._replace(helps=helps)
+        found[0] = found[0]._replace(helps=(*claims.outdated(scene, pod), *pending.helps(scene, found[0], placement)))
         if not found[0].stage and (before := started.predecessor(scene, pod)):
             said = f"{before.text}, and its successor {name_of(pod)} is pending: {found[0].text}"
             about = [before.about, found[0].about]

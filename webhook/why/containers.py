@@ -41,9 +41,7 @@ _KILLED: Final = {137: "killed", 143: "terminated", 139: "a segmentation fault",
 
 def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say why containers of a pod do not start: images, configuration, one before them, or what the runtime says."""
-    inits = {
-        text(each, "name") for each in items(pod, "spec", "initContainers") if each.get("restartPolicy") != "Always"
-    }
+    inits = [each for each in items(pod, "spec", "initContainers") if text(each, "restartPolicy") != "Always"]
     for spec, status in _containers(pod):
         reason, words = (text(status, "state", "waiting", field) for field in ("reason", "message"))
         name = text(status, "name")
@@ -65,7 +63,7 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             said, refs = _missing(words, namespace_of(pod))
             said = f"container {name} does not start: {said or f'{reason}: {brief(words)}'}"
             yield Cause(said, [refs, Ref("Container", name)], words=f"{reason}: {words}")
-        elif name in inits and at(status, "state", "running") is not None:
+        elif spec in inits and at(status, "state", "running") is not None:
             said = f"init container {name} runs, and the other containers start once it has ended"
             yield Cause(said, [Ref("Container", name)], (f"see its log: {scene.logs(pod, container=name)}",))
 

@@ -730,8 +730,7 @@ class _Pending:
         if not words:
             trouble = drivers.of_component(self.scene, "kube-scheduler")
             if fault := next(scheduler_crashes(self.scene), None):
-                said = f"it crashes at another pod: {ref_of(fault.obj)}: {fault.message}"
-                trouble = Cause(said, [fault.obj], (fault.hint,))
+                trouble = Cause(f"it crashes at {ref_of(fault.obj)}: {fault.message}", [fault.obj], (fault.hint,))
             if trouble:
                 return trouble._replace(text=f"waits for kube-scheduler: {trouble.text}; {room}", about=[trouble.about])
             return Cause(f"waits for the scheduler, which has said nothing of it yet; {room}", [self.pod])
