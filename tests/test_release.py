@@ -9,7 +9,7 @@ import tracemalloc
 import typing
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -18,7 +18,7 @@ from webhook.api import gates
 from webhook.api.versions import NEWEST, patch_of, release_of, target
 from webhook.later import cached_property
 from webhook.problem import Path, too_long, too_many
-from webhook.records import NamedTuple, Told
+from webhook.records import Told
 from webhook.release import Release, releases
 from webhook.schema.target import CREATE, OLDEST
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.budget import BudgetExceededError, DeadlineExceededError
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.problem import BAD_REQUEST, ERROR, NOTE, SHOWN, Path, Problem, Steps, cut
-from webhook.records import NamedTuple
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:

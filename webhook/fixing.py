@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY, QUOTA_SUFFIX
 from webhook.documents import Document, Piece
@@ -19,7 +19,6 @@ from webhook.grouping import by_key
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, text
 from webhook.problem import ERROR, NOT_DECODED, NOTE, Path, Problem, Steps, value_at
-from webhook.records import NamedTuple
 
 _WITHIN: Final = frozenset({"name", "request", "requests", "claims", "resourceClaims", "volumes", "volumeMounts"})
 """The fields of an object that hold the name of one of its parts, or lists of such names."""

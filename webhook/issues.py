@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from webhook.records import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Issue(NamedTuple):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from webhook.budget import current, work
-from webhook.records import NamedTuple, Told
+from webhook.records import Told
 
 if TYPE_CHECKING:
     from json import JSONEncoder

@@ -1,24 +1,14 @@
-"""Classes of records that are quick to import, unlike those of :mod:`dataclasses`; and texts with facts.
-
-``NamedTuple`` is as :mod:`typing` has it, which takes a fifth of a start to import.
-"""
+"""Classes of records that are quick to import, unlike those of :mod:`dataclasses`; and texts with facts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["NamedTuple", "Record", "Told", "fresh", "unset"]
+__all__ = ["Record", "Told", "fresh", "unset"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import (
-        Any,
-        Literal,
-        NamedTuple,  # noqa: TID251 - type checkers know it
-        Self,
-        TypeVar,
-        dataclass_transform,
-    )
+    from typing import Any, Literal, Self, TypeVar, dataclass_transform
 
     T = TypeVar("T")
 
@@ -33,20 +23,6 @@ if TYPE_CHECKING:
         """The base of records whose fields can be set."""
 
 else:
-    from collections import namedtuple
-
-    class _Meta(type):
-        def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
-            """Make a class of named tuples of the fields that a class body declares, with its methods."""
-            if not bases:
-                return super().__new__(cls, name, bases, namespace)
-            fields = namespace.get("__annotations__", {})
-            defaults = [namespace.pop(field) for field in fields if field in namespace]
-            made = namedtuple(name, fields, defaults=defaults)  # noqa: PYI024 - that is the point
-            return type(name, (made,), {"__slots__": (), **namespace})
-
-    class NamedTuple(metaclass=_Meta):
-        """The base of named tuples."""
 
     class unset(NamedTuple):  # noqa: N801 - written as a function
         """The value of a field until it is set."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, get_args
 
 from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, Mode, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Call, Endpoint, Record, RecordedFinding
@@ -27,7 +27,6 @@ from webhook.engine import prescheduled
 from webhook.engine.prescheduled import bypassing, rewritten
 from webhook.later import cached_property
 from webhook.problem import BAD_REQUEST, ERROR, Problem
-from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.engine.mutation import Evaluator

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from webhook.admission.enforcement import Mode
 from webhook.admission.requests import kind_of, name_of
 from webhook.objects import text
-from webhook.records import NamedTuple
 
 Endpoint = Literal["validate", "mutate"]
 ALLOWED: Literal["allowed"] = "allowed"

@@ -6,12 +6,11 @@ Follows upstream's ``consumable_capacity.go``. Amounts are in nanos.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.allocation.devices import amount, quantity_text
 from webhook.formats.quantities import BINARY_SI, Quantity, decode_quantity, parse_quantity, whole_quantity
 from webhook.objects import JSONObject
-from webhook.records import NamedTuple
 from webhook.spelling import some_of
 
 Amounts = dict[str, int]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.allocation.capacity import Take, as_published, take
 from webhook.allocation.devices import LISTS, SCALARS, Content, Taint, Tolerations, named, terms
@@ -30,7 +30,6 @@ from webhook.cel.kubernetes.semver import Semver
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.values import type_of
 from webhook.objects import JSONObject
-from webhook.records import NamedTuple
 
 Value = frozenset[tuple[str, Any]]
 """The values of an attribute, with their types: one, unless it is a list."""

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import product
 from sys import intern
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -22,7 +22,7 @@ from webhook.formats.quantities import BINARY_SI, DECIMAL_SI, Quantity, decode_q
 from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text
-from webhook.records import NamedTuple, Record
+from webhook.records import Record
 
 PoolId = tuple[str, str]
 """Driver and name of a pool."""

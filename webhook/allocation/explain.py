@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.allocation.capacity import Lack, lack_of_capacity
 from webhook.allocation.demand import (
@@ -22,7 +22,6 @@ from webhook.allocation.devices import Content, Device, Taint, quantity_text, wr
 from webhook.allocation.pools import Available, NodeView
 from webhook.allocation.search import Common, Key, connected
 from webhook.grouping import by_key
-from webhook.records import NamedTuple
 from webhook.spelling import some_of
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from webhook.allocation.devices import Catalog, Content, Counters, Device, PoolId, Slice, decode_amount
 from webhook.allocation.features import Implementation
@@ -18,7 +18,7 @@ from webhook.grouping import by_key
 from webhook.inventory.affinity import SelectorError, node_matches
 from webhook.later import cached_property
 from webhook.objects import JSONObject
-from webhook.records import NamedTuple, Told
+from webhook.records import Told
 
 
 class Pool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.allocation.capacity import Take
 from webhook.allocation.demand import LIMIT, UNKNOWN, Ask, Complaint, Constraint, Demand, Distinct, Match, Stop
@@ -27,7 +27,6 @@ from webhook.allocation.selecting import Chooser, SelectorFault
 from webhook.budget import check_deadline
 from webhook.later import cached_property
 from webhook.objects import JSONObject
-from webhook.records import NamedTuple
 
 # -- groups of devices that share counters
 

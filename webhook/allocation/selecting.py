@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from webhook.allocation.devices import LISTS, SCALARS, Catalog, Content, Device, named
 from webhook.allocation.features import Implementation
@@ -22,7 +22,7 @@ from webhook.cel.syntax.ast import reads
 from webhook.cel.types.values import NONE, DefaultingMap, Optional, Value, type_of
 from webhook.escapes import GO_SPACE
 from webhook.objects import JSONObject
-from webhook.records import NamedTuple, Told
+from webhook.records import Told
 from webhook.release import Release
 
 Result = TypeVar("Result")

@@ -10,11 +10,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.later import cached_property
 from webhook.problem import Path
-from webhook.records import NamedTuple
 from webhook.release import DEFAULT as DEFAULT  # noqa: PLC0414 - where other releases are, too
 from webhook.release import Release, span
 from webhook.schema.declarations import Struct

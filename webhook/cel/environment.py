@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from webhook.budget import MAX_REPORT, current
 from webhook.cel.checker.checker import Checker
@@ -19,7 +19,6 @@ from webhook.cel.types.base import Type
 from webhook.cel.types.values import Value
 from webhook.issues import Issue
 from webhook.later import cached_property
-from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
 

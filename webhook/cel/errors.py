@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.issues import Issue
-from webhook.records import NamedTuple
 
 MAX_ISSUES: Final = 100
 _MAX_SNIPPET: Final = 16384

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.budget import work
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import Value, size_of
-from webhook.records import NamedTuple
 
 LIST_COST: Final = 10
 MAP_COST: Final = 30

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
 from webhook.api.templates import is_about_devices, may_concern
 from webhook.api.versions import DEFAULT, NEWEST, Served, find, release_of, served
@@ -32,7 +32,6 @@ from webhook.objects import DEFINITION, is_object
 from webhook.optional import install
 from webhook.patterns import Pattern
 from webhook.problem import Problem
-from webhook.records import NamedTuple
 from webhook.references.manifests import Known, repeated_object
 from webhook.release import Release
 from webhook.report import LISTING

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook import formats
 from webhook.api.judgement import stored
@@ -23,7 +23,6 @@ from webhook.inventory import Inventory
 from webhook.limits import MOST_FINDINGS
 from webhook.objects import mapping
 from webhook.problem import ERROR, WARNING, InYaml, Problem
-from webhook.records import NamedTuple
 from webhook.references.rules import is_beside
 from webhook.schema.decoding import GATE_OFF, WRONG_TYPE
 from webhook.schema.target import STATUS

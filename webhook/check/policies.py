@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, starmap
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.expressions import located, position
@@ -25,7 +25,6 @@ from webhook.policy.load import load
 from webhook.policy.manifest.kinds import EVERY_VERSION
 from webhook.policy.manifest.model import DENY, Given
 from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.report.text import as_text, counted
 from webhook.spelling import nearest

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.api.judgement import stored
 from webhook.api.versions import NEWEST, find
@@ -39,7 +39,6 @@ from webhook.objects import (
     text,
 )
 from webhook.problem import ERROR
-from webhook.records import NamedTuple
 from webhook.references.answers import Annotated
 from webhook.report.model import Report
 from webhook.report.simulated import Page

@@ -8,6 +8,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
+from typing import NamedTuple
 
 from webhook.api.gates import GATES
 from webhook.api.runtimeconfig import OF_STAGES
@@ -18,7 +19,6 @@ from webhook.explain.names import rule_names
 from webhook.explain.places import kinds
 from webhook.inventory.snapshots import RESOURCES
 from webhook.policy.generate import checks, limits
-from webhook.records import NamedTuple
 from webhook.release import releases
 from webhook.report import FORMATS
 from webhook.schema.target import OLDEST

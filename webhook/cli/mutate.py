@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.api.judgement import judge
 from webhook.api.templates import pod_template
@@ -26,7 +26,6 @@ from webhook.edit.rewrite import with_objects
 from webhook.engine import prescheduled
 from webhook.findings import Finding, code_of, found, guarded, identity, readable
 from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
-from webhook.records import NamedTuple
 from webhook.report.diff import outcome
 from webhook.report.text import as_json, as_text, counted
 from webhook.schema.decoding import UNKNOWN_FIELD

@@ -6,7 +6,7 @@ import os
 from argparse import Namespace
 from collections.abc import Iterator
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
 from webhook.budget import Budget, DeadlineExceededError, limited
@@ -21,7 +21,6 @@ from webhook.hints.names import listed
 from webhook.inventory import AROUND, ASKED, Inventory, split_kind
 from webhook.inventory import KINDS as BASE
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, namespace_of, text
-from webhook.records import NamedTuple
 from webhook.report.model import Report
 from webhook.report.picture import Help, Picture, Story
 from webhook.report.text import colored

@@ -18,12 +18,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from threading import Event
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from webhook.cluster.errors import ClusterError, Conflict, Expired, Forbidden, NotFound, TooLong
 from webhook.cluster.options import ManagerOptions
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject
-from webhook.records import NamedTuple
 
 TIMEOUT = 5.0
 """The seconds of a request, by default."""

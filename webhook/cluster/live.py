@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from shutil import which
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -24,7 +24,6 @@ from webhook.inventory import DRA
 from webhook.inventory.snapshots import GROUPS, OF_OTHERS, OPTIONAL
 from webhook.objects import DEFAULT_NAMESPACE, LAST_APPLIED, JSONObject, items, text
 from webhook.policy.manifest.kinds import Kinds, Known
-from webhook.records import NamedTuple
 from webhook.sources.running import ProgramError, TooLongError, finished
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from threading import Event, Thread
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
@@ -21,7 +21,6 @@ from webhook.cluster.tasks import Task
 from webhook.devices import REASONS, Table
 from webhook.findings import Finding
 from webhook.problem import ERROR, WARNING
-from webhook.records import NamedTuple
 from webhook.report.openreports import reports
 from webhook.report.text import counted
 from webhook.scan.stored import Stored

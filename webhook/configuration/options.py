@@ -6,9 +6,8 @@ The parser, the help, the manual page, completion and the DRAGUARD_* variables f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from webhook.records import NamedTuple
 from webhook.release import DEFAULT
 from webhook.report import FORMATS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.configuration import options
 from webhook.configuration.options import Option, OptionSources, labels, switches
@@ -16,7 +16,6 @@ from webhook.documents.search import repository, top_of
 from webhook.findings import Finding
 from webhook.problem import WARNING, Path, Problem, Steps
 from webhook.problem import Key as Step
-from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 from webhook.spelling import some_of
 from webhook.structural.keywords import Walk

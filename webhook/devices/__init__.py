@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.allocation.devices import Counters, Device, PoolId, blocking, decode_amount, quantity_text, written
 from webhook.allocation.pools import available, unused, whole
@@ -11,7 +11,6 @@ from webhook.deviceselectors.fleet import EVERYWHERE, model_of
 from webhook.grouping import by_key
 from webhook.inventory import devices_reported
 from webhook.objects import JSONObject, full_name_of, items, name_of, text
-from webhook.records import NamedTuple
 from webhook.scan.claims import state_of
 from webhook.scan.stored import Stored, published_health
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.allocation import Features
 from webhook.allocation.capacity import Lack, as_published, lack_of_capacity, take
@@ -29,7 +29,6 @@ from webhook.grouping import by_key
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text
 from webhook.problem import ERROR as REFUSED
-from webhook.records import NamedTuple
 from webhook.release import Release
 
 

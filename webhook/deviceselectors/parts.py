@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeGuard, TypeVar
+from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
 
 from webhook.cel.cache import Cache
 from webhook.cel.checker.declarations import Checked
@@ -39,7 +39,6 @@ from webhook.cel.types.values import Optional
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text
 from webhook.problem import Fix
-from webhook.records import NamedTuple
 from webhook.release import Release
 
 AND: Final = "_&&_"

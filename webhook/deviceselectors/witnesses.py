@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import quantity, semver
@@ -30,7 +30,6 @@ from webhook.deviceselectors.parts import (
     read_of,
 )
 from webhook.formats.quantities import parse_quantity
-from webhook.records import NamedTuple
 
 Path = tuple[str, ...]
 

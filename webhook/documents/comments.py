@@ -6,11 +6,10 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.documents.compose import read_nodes
 from webhook.documents.source import Source
-from webhook.records import NamedTuple
 
 _SEPARATOR: Final = "---"
 _MORE: Final = re.compile(r"\s#")

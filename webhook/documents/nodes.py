@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.documents.scalars import MERGE_KEY
 from webhook.patterns import Pattern
 from webhook.problem import Path
-from webhook.records import NamedTuple, Record, unset
+from webhook.records import Record, unset
 
 BLOCK_STYLES: Final = frozenset("|>")
 _CHARACTERS: Final = {

@@ -13,14 +13,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.documents.document import Document, Piece
 from webhook.documents.source import MAX_BYTES, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Skips, parse
 from webhook.grouping import by_key
 from webhook.problem import Steps
-from webhook.records import NamedTuple, Record, fresh
+from webhook.records import Record, fresh
 
 if TYPE_CHECKING:
     from webhook.documents.git import Ignored

@@ -7,12 +7,11 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.later import cached_property
 from webhook.patterns import Pattern
 from webhook.problem import Fix, InYaml
-from webhook.records import NamedTuple
 
 _ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from io import SEEK_END
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -16,7 +16,6 @@ from webhook.documents.jsontext import is_deep
 from webhook.documents.source import MAX_BYTES, MAX_DEPTH, Source, too_deep
 from webhook.documents.stream import parse
 from webhook.objects import free_of_nulls
-from webhook.records import NamedTuple
 
 EACH: Final = ""
 """Stands for every value of a map, in a shape."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.documents import Document, Unreadable, read
 from webhook.drivers.profile import Profile
 from webhook.problem import Steps
-from webhook.records import NamedTuple
 from webhook.usage import UsageError
 
 _CRD: Final = "CustomResourceDefinition"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.documents import Document, parse
 from webhook.objects import items
-from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.drivers.rules import ProfileRule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
 from webhook.inventory.claims import is_about
@@ -13,7 +13,6 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import Path, Steps
-from webhook.records import NamedTuple
 from webhook.structural.keywords import QUANTITY, Fault
 from webhook.structural.schema import Structural
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.documents.comments import outside
 from webhook.documents.document import read_nodes
 from webhook.documents.nodes import Entry, Node
 from webhook.later import cached_property
-from webhook.records import NamedTuple
 
 
 class Edit(NamedTuple):

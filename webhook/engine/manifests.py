@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.judgement import judge, undecodable
 from webhook.api.runtimeconfig import STABLE, is_served, stage_of
@@ -16,7 +16,6 @@ from webhook.api.templates import is_pod_without_claims, makes_pods, pod_templat
 from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, is_own, release_of, type_of
 from webhook.objects import mapping, text
 from webhook.problem import BAD_REQUEST, ERROR, NOT_DECODED, REQUIRED, WARNING, WRITE_LIST, Path, Problem, value_at
-from webhook.records import NamedTuple
 from webhook.schema.decoding import WRONG_TYPE, kind_of
 
 if TYPE_CHECKING:

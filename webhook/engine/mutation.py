@@ -7,7 +7,7 @@ changed the object, policies with ``reinvocationPolicy: IfNeeded`` are evaluated
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from webhook.engine.prescheduled import Rewrite, Rewriting
 from webhook.objects import JSONObject
@@ -20,7 +20,6 @@ from webhook.policy.evaluation.request import Request, request_of_review
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.problem import Problem
-from webhook.records import NamedTuple
 
 
 class Mutation(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from webhook.api.judgement import judge
 from webhook.api.versions import find, release_of
@@ -24,7 +24,6 @@ from webhook.policy.load import load
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, kind_in
 from webhook.policy.manifest.model import Given
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
-from webhook.records import NamedTuple
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.schema.target import STATUS
 from webhook.structural import SCHEMA

@@ -16,14 +16,13 @@ believed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from webhook.api.templates import pod_template, source
 from webhook.formats import dns_subdomain, label_value
 from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.patch import difference
 from webhook.problem import Key, Path, Problem, forbidden, quoted
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 

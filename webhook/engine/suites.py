@@ -33,7 +33,7 @@ import os.path
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.api.versions import DEFAULT, NEWEST, release_of
 from webhook.engine.offline import evaluate, made_invalid
@@ -59,7 +59,6 @@ from webhook.policy.manifest.model import EVERYTHING, CompiledValidation, Given,
 from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.coverage import Covered, coverage_of
 from webhook.problem import ERROR, Path, shown, value_at
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.spelling import nearest, some_of

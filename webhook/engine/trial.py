@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.api.conversion import ConversionError, convert
 from webhook.api.core import catalogue
@@ -24,7 +24,6 @@ from webhook.policy.manifest.kinds import Kinds, built_in, kind_in
 from webhook.policy.manifest.model import AUDIT, DENY, EVERYTHING, MUTATING, VALIDATING, WARN, Binding, Policy
 from webhook.policy.tools.check import labels_asked, metadata_asked
 from webhook.problem import NOTE, WARNING, Path, Problem
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.declarations import Field, Struct
 from webhook.schema.fields import Array, Bool, Int, Nested, Text

@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.documents import Document, parse
 from webhook.objects import JSONObject, text
-from webhook.records import NamedTuple
 
 API_SERVER: Final = "API server"
 """The component whose answers name fields."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from webhook.api.versions import SERVED, VERSIONS, Served
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
-from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule
 from webhook.release import Release
 from webhook.schema.declarations import Declared, Field, Struct, declared

@@ -12,7 +12,7 @@ from importlib import resources
 from itertools import groupby, islice
 from operator import itemgetter
 from types import CodeType, FunctionType
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.api.gates import GATES
 from webhook.api.versions import Served, target
@@ -32,7 +32,6 @@ from webhook.explain.places import (
 )
 from webhook.grouping import by_key
 from webhook.problem import Path
-from webhook.records import NamedTuple
 from webhook.release import Release, releases, span
 from webhook.schema.declarations import IMMUTABLE, Declared, Field
 from webhook.schema.fields import Many, Map, Scalar, compile_struct

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from webhook.cel.environment import Program
 from webhook.cel.runtime.attributes import Chain
@@ -16,7 +16,6 @@ from webhook.cel.runtime.meter import Meter
 from webhook.cel.runtime.writer import GIVE_UP, Operand
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
-from webhook.records import NamedTuple
 
 _VARIABLES: Final = "variables"
 _FUNCTION: Final = "def {0}(meter, left, mark, bindings):"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook import formats
 from webhook.budget import work
@@ -16,7 +16,6 @@ from webhook.engine.prescheduled import REQUIRED
 from webhook.grouping import by_key
 from webhook.objects import JSONObject, items, labels_of, mapping, name_of, text, texts
 from webhook.problem import Steps, aggregate, cut, quoted
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.spelling import some_of
 

@@ -6,7 +6,7 @@ Follows ``resourceclaim/claim.go`` (Name, IsForPod) and the controller that make
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.api.templates import source
 from webhook.inventory import Inventory, controller_of, devices_path
@@ -23,7 +23,6 @@ from webhook.objects import (
     texts,
 )
 from webhook.problem import Steps
-from webhook.records import NamedTuple
 from webhook.spelling import some_of
 
 MADE: Final = "XXXXX"

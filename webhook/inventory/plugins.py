@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory import has_ended, statuses_of
 from webhook.inventory.claims import containers_of
 from webhook.objects import JSONObject, condition_of, items, mapping, name_of, namespace_of, text, texts
-from webhook.records import NamedTuple
 
 _REGISTRY: Final = "plugins_registry"
 """The directory on each node in which kubelet looks for the sockets of plugins."""

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.api import gates
 from webhook.api.conversion import ConversionError, convert
@@ -19,7 +19,6 @@ from webhook.findings import Finding, found, guarded
 from webhook.migration.classic import CLASSIC, Parameters, from_classic, lost
 from webhook.objects import JSONObject, group_of, text
 from webhook.problem import ERROR, Path, Problem, Steps, value_at
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD, apart
 from webhook.schema.fields import compile_struct

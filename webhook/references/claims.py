@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from itertools import permutations
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook import formats
 from webhook.api.dra.claimstatus import RESULTS_MAX_ITEMS
@@ -16,7 +16,6 @@ from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import DISTINCT_FROM_ALL_SINCE, ClaimRequest, is_about
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, placed, text
 from webhook.problem import NOTE, Advice, Path, Problem, Steps
-from webhook.records import NamedTuple
 from webhook.references.rules import SELECTING, Context, drivers_of, drivers_of_request, finding, rule
 from webhook.spelling import certain, mistyped, nearest
 

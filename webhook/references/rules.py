@@ -5,7 +5,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from webhook.api.dra.names import NAMED_BY
 from webhook.api.templates import pod_template, source
@@ -27,7 +27,6 @@ from webhook.inventory.claims import ClaimRequest, containers_of, requests_of
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, free_of_nulls, group_of, items, mapping, name_of, namespace_of, placed, text
 from webhook.problem import WARNING, Advice, Meant, Path, Problem, Steps, value_at
-from webhook.records import NamedTuple
 from webhook.release import Release
 
 if TYPE_CHECKING:

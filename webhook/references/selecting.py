@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.dra.names import ONE_VALUE
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
@@ -18,7 +18,6 @@ from webhook.inventory.claims import ClaimRequest
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Meant, Path, Problem, Steps
-from webhook.records import NamedTuple
 from webhook.references.rules import SELECTING, Context, rule
 
 if TYPE_CHECKING:

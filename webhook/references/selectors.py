@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import wraps
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook import formats
 from webhook.api.dra.names import STANDARD_ATTRIBUTES, STANDARD_DOMAIN
@@ -40,7 +40,6 @@ from webhook.hints.names import ask_first, in_expression, listed
 from webhook.hints.selectors import ABSENT, AS_TEXT, FOR_PATTERNS, compared_texts, patterns_in
 from webhook.objects import JSONObject, text
 from webhook.problem import NOTE, Advice, Fix, Problem
-from webhook.records import NamedTuple
 from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.references.selecting import (
     A_VERSION,

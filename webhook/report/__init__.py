@@ -9,9 +9,7 @@ import os
 import sys
 from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING
-
-from webhook.records import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from webhook.report.model import Report

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.allocation.selecting import Fault
 from webhook.deviceselectors.fleet import ERROR, TRUE, DeviceGroup, Fleet, Query, shortened
 from webhook.deviceselectors.parts import parts_of, presence_test
 from webhook.objects import JSONObject, text
-from webhook.records import NamedTuple
 from webhook.references.devices import unpublished
 from webhook.references.lookup import told
 from webhook.report.text import colored

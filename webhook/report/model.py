@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.documents import Document, Selection
 from webhook.findings import Finding, Identity, by_place, found
 from webhook.problem import ERROR, WARNING, Path, Problem
-from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.engine.suites import SuiteResult

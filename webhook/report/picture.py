@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.allocation.devices import TaintRule, decode_amount, written
 from webhook.allocation.features import tainting
@@ -22,7 +22,6 @@ from webhook.grouping import by_key
 from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
 from webhook.objects import JSONObject, name_of, text
-from webhook.records import NamedTuple
 from webhook.report.text import counted, escaped
 from webhook.scan.drivers import plugins, silent
 from webhook.simulation.rejections import stages_of

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from shlex import quote
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.api.versions import release_of
 from webhook.documents.search import (
@@ -31,7 +31,6 @@ from webhook.escapes import printable
 from webhook.findings import Finding, Origin
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, NOTE, ONCE_DECODED, WARNING, Fix, Path, Remark
-from webhook.records import NamedTuple
 from webhook.report import Style
 from webhook.report.model import Report, Tested
 from webhook.spelling import some_of

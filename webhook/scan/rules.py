@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from webhook.api.dra.names import NAMED_BY
 from webhook.api.templates import source
@@ -16,7 +16,6 @@ from webhook.inventory.claims import CLAIM_NAME, allocation_of
 from webhook.limits import MOST_FINDINGS
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, WARNING, Path, Problem
-from webhook.records import NamedTuple
 from webhook.references.lookup import apply_rules
 from webhook.scan.stored import STORED
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog, Device, PoolId, Slice, TaintRule
@@ -37,7 +37,6 @@ from webhook.objects import (
     text,
 )
 from webhook.problem import ERROR, Problem
-from webhook.records import NamedTuple
 from webhook.references.rules import Context
 from webhook.simulation import Settings
 from webhook.simulation.binding import newest, time_of

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import count
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from webhook.problem import IMMUTABLE_FIELD, Path, Problem, invalid
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.target import OLDEST, Target
 

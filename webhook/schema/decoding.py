@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from webhook.patterns import Pattern
 from webhook.problem import (
@@ -25,7 +25,6 @@ from webhook.problem import (
     made,
     quoted,
 )
-from webhook.records import NamedTuple
 
 SchemaFinding: TypeAlias = "Misfit | Problem"
 

@@ -12,7 +12,7 @@ from functools import cache, lru_cache, partial
 from itertools import accumulate, count, islice
 from math import inf
 from operator import itemgetter
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from webhook.formats import exceeds
 from webhook.formats.quantities import near_quantity
@@ -46,7 +46,6 @@ from webhook.problem import (
     too_many,
     too_many_characters,
 )
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.declarations import (
     IMMUTABLE,

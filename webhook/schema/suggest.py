@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from webhook.problem import Advice, Fix, Path, value_at
-from webhook.records import NamedTuple
 from webhook.schema.declarations import Field
 from webhook.schema.decoding import holds_one
 from webhook.schema.fields import CompiledField, CompiledStruct, Many, Map, Nested, Scalar

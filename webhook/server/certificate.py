@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from webhook.logs import BoundedLog, shortened
-from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 from webhook.reloading import Reloaded, UnusableError
 

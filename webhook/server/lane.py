@@ -19,7 +19,7 @@ import struct
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from weakref import WeakSet
 
 import msgspec.msgpack
@@ -29,7 +29,6 @@ from webhook.admission import Answer, Call, Record
 from webhook.logs import shortened
 from webhook.memory import bound, keep
 from webhook.objects import text
-from webhook.records import NamedTuple
 
 _TOGETHER = 2
 """The reviews that are answered at a time; the chart grants 512 MiB."""

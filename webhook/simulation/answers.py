@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from webhook.allocation.devices import TaintRule
@@ -33,7 +33,6 @@ from webhook.inventory.podgroups import group_of
 from webhook.inventory.resources import ExtendedResources
 from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
-from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, written
 from webhook.simulation.changes import Advice, Made, Suggestion, Suggestions

@@ -9,14 +9,14 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from webhook.inventory import Inventory
 from webhook.inventory.affinity import selects
 from webhook.inventory.claims import Consumer, Use, allocation_of, device_of, reserved_for, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, text, texts
 from webhook.problem import aggregate
-from webhook.records import NamedTuple, Told
+from webhook.records import Told
 from webhook.release import Release
 from webhook.spelling import some_of
 

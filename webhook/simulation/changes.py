@@ -14,7 +14,7 @@ from copy import deepcopy
 from functools import partial
 from itertools import chain, combinations, islice
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.allocation.devices import PoolId, Taint, Tolerations, amount, quantity_text
 from webhook.allocation.selecting import Fault
@@ -33,7 +33,6 @@ from webhook.inventory.claims import ClaimRequest, DeviceID, allocation_of, requ
 from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import value_at
-from webhook.records import NamedTuple
 from webhook.simulation.binding import CONSUMERS_MAX
 from webhook.simulation.cluster import (
     NODE_ALLOCATABLE,

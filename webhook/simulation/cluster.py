@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
 from functools import lru_cache
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from webhook.allocation import Allocator, Answer, Attempt, Features
 from webhook.allocation.devices import Catalog, Taint, Tolerations, blocking, quantity_text, taint_of
@@ -46,7 +46,7 @@ from webhook.inventory.quotas import Quotas
 from webhook.inventory.resources import CPU, NATIVE, PODS, ExtendedResources, amounts, requests
 from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
-from webhook.records import NamedTuple, Told
+from webhook.records import Told
 from webhook.release import Release
 from webhook.simulation.binding import is_unavailable, newest, refusal, serves, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, Taken, total

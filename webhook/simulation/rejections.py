@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.allocation import Attempt
 from webhook.allocation.devices import Content, Taint
@@ -22,7 +22,6 @@ from webhook.inventory.affinity import nodes_named, requirement, selects, unmatc
 from webhook.inventory.claims import POD, Consumer, DeviceID, device_of, reserved_for, results_of
 from webhook.inventory.resources import NATIVE, PODS, resource_of
 from webhook.objects import JSONObject, full_name_of, items, mapping, namespace_of, text
-from webhook.records import NamedTuple
 from webhook.simulation.binding import awaited, serves
 from webhook.simulation.cluster import (
     AFFINITY,

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.allocation.features import CRASHES_UNTIL
 from webhook.allocation.selecting import NO_FAULT, Fault
@@ -33,7 +33,6 @@ from webhook.inventory.podgroups import Group, group_of, least_of, not_ready
 from webhook.inventory.resources import created, leftover
 from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
-from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.cluster import SCORES_FIXED, UNNAMED, Cluster, Demand, Needs, Round, Shapes, Verdicts
 from webhook.simulation.nodeallocatable import total

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.documents import Document, Piece
 from webhook.documents.search import documents_in, listed, repository
-from webhook.records import NamedTuple
 from webhook.sources.options import kustomization_of
 
 _FIELDS: Final = ("resources", "bases", "components")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import DEFAULT, VERSIONS
 from webhook.documents.search import KUSTOMIZATIONS, bare
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.usage import UsageError
 

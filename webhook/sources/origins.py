@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.documents import Document, parse
 from webhook.documents.search import PATCH_FIELDS, documents_in, listed
@@ -21,7 +21,6 @@ from webhook.documents.source import MAX_EXCERPT
 from webhook.objects import JSONObject, mapping, text
 from webhook.patch import steps_of
 from webhook.problem import Path, Steps, value_at
-from webhook.records import NamedTuple
 from webhook.sources.bases import named_in
 from webhook.sources.options import kustomization_of
 

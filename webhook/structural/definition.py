@@ -7,7 +7,7 @@ Follows apiextensions-apiserver ``pkg/registry/customresource`` (strategy.go, va
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.api.conversion import with_defaults
 from webhook.api.core.meta import ObjectMeta
@@ -16,7 +16,6 @@ from webhook.cel.runtime.conversions import double_to_string
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, is_definition, items, mapping, text
 from webhook.problem import BAD_REQUEST, ERROR, Fix, Path, Problem, invalid, quoted
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD
 from webhook.schema.derive import shape as shapes

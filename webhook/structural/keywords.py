@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.api.versions import NEWEST
 from webhook.budget import work
@@ -18,7 +18,6 @@ from webhook.formats.quantities import quantity
 from webhook.grouping import repeated
 from webhook.patterns import Pattern
 from webhook.problem import SHOWN, Advice, Fix, Meant, Steps, cut, shown
-from webhook.records import NamedTuple
 from webhook.spelling import nearest, some_of
 
 _TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {

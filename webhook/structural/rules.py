@@ -11,7 +11,7 @@ import binascii
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.budget import work
 from webhook.cel.checker.declarations import Library, StructType
@@ -28,7 +28,6 @@ from webhook.objects import JSONObject, text
 from webhook.patch import equal
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, WARNING, Key, Path, Problem, duplicate, forbidden, invalid, quoted, required
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.derive import shape as shapes
 from webhook.structural.formats import read_duration

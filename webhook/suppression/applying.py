@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.documents import Document, Piece
 from webhook.documents.globs import Globs
@@ -26,7 +26,6 @@ from webhook.limits import MOST_FINDINGS
 from webhook.objects import text
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, NOTE, WARNING, Key, Path, Problem, cut
-from webhook.records import NamedTuple
 from webhook.report.model import Report
 from webhook.spelling import did_you_mean, some_of
 from webhook.suppression import baseline

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from signal import SIGKILL
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.documents import Piece, parse
 from webhook.documents.git import command, environment
@@ -20,7 +20,6 @@ from webhook.documents.search import SUFFIXES, is_kustomization, repository
 from webhook.documents.source import MAX_BYTES
 from webhook.grouping import by_key
 from webhook.later import cached_property
-from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 
 SECONDS: Final = 120

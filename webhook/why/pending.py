@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.allocation.demand import LIMIT
 from webhook.allocation.explain import STEPS
@@ -23,7 +23,6 @@ from webhook.inventory.podgroups import group_of, least_of, members, not_ready
 from webhook.inventory.resources import as_in_pods, is_extended, requests
 from webhook.objects import JSONObject, condition_of, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import Remark
-from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule
 from webhook.scan.claims import fault_of, is_gone, scheduler_crashes
 from webhook.scan.drivers import drivers_of_class

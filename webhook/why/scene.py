@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.allocation.devices import Device, Taint
 from webhook.api.templates import source
@@ -15,7 +15,6 @@ from webhook.inventory.claims import MADE, sources_of
 from webhook.later import cached_property
 from webhook.objects import JSONObject, condition_of, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import value_at
-from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule, told
 from webhook.scan.stored import Stored
 from webhook.simulation import Cluster, Scheduler, Settings

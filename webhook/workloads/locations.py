@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import dropwhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.objects import JSONObject, group_of, mapping, text
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, WARNING, Path, Problem, Steps
-from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     import re

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.budget import current
 from webhook.cel.functions import (
@@ -23,7 +23,6 @@ from webhook.cel.syntax.ast import Expression
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
 from webhook.cel.types.values import size_of as size_of_value
-from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.cel.checker.declarations import Checked, Scope

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
 from webhook.cel.errors import Issues
 from webhook.cel.functions import Overload
@@ -20,7 +20,6 @@ from webhook.cel.syntax.lexer import Quoting
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import Struct, Value
-from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.cel.functions import CostFunction, Estimate

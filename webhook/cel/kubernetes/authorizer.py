@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
@@ -13,7 +13,6 @@ from webhook.cel.types.base import BOOL, STRING, struct
 from webhook.cel.types.values import only_class
 from webhook.escapes import GO_SPACE
 from webhook.formats import dns_label, dns_subdomain
-from webhook.records import NamedTuple
 
 _PREFIX: Final = "kubernetes.authorization."
 AUTHORIZER: Final = struct(f"{_PREFIX}Authorizer")

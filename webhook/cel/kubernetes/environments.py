@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.cel.checker.declarations import EnvironmentOptions, Library, StructType
 from webhook.cel.environment import Environment
@@ -24,7 +24,6 @@ from webhook.cel.kubernetes import costs, lists, net, quantity, regex, semver, u
 from webhook.cel.kubernetes import format as formats
 from webhook.cel.syntax.lexer import Quoting
 from webhook.cel.types.base import BOOL, DYN, INT, STRING, TIMESTAMP, Kind, Type, list_of, map_of, struct
-from webhook.records import NamedTuple
 from webhook.release import Release
 
 CALL_LIMIT: Final = 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook import formats
 from webhook.cel.checker.declarations import Library
@@ -14,7 +14,6 @@ from webhook.cel.kubernetes.url import parse_request_uri
 from webhook.cel.types.base import STRING, list_of, optional_of, struct
 from webhook.cel.types.values import NONE, Optional, only_class
 from webhook.patterns import Pattern
-from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.release import Release

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface, ip_interface
 from operator import attrgetter
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from webhook.budget import work
 from webhook.cel.checker.declarations import Library
@@ -19,7 +19,6 @@ from webhook.cel.types.base import BOOL, INT, STRING, opaque
 from webhook.cel.types.values import only_class
 from webhook.formats import quoted
 from webhook.patterns import Pattern
-from webhook.records import NamedTuple
 
 IP_TYPE: Final = opaque("net.IP")
 CIDR_TYPE: Final = opaque("net.CIDR")

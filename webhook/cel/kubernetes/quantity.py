@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final, TypeGuard
+from typing import Final, NamedTuple, TypeGuard
 
 from webhook.budget import READ, work
 from webhook.cel.checker.declarations import Library
@@ -13,7 +13,6 @@ from webhook.cel.runtime.operators import compare
 from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, struct
 from webhook.cel.types.values import only_class
 from webhook.formats import quantities
-from webhook.records import NamedTuple
 
 QUANTITY: Final = struct("kubernetes.Quantity")
 

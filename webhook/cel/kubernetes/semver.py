@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import string
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
@@ -15,7 +15,6 @@ from webhook.cel.types.values import UINT_MAX, only_class
 from webhook.escapes import go_integer
 from webhook.formats import quoted
 from webhook.formats.quantities import wrapped
-from webhook.records import NamedTuple
 
 SEMVER: Final = struct("kubernetes.Semver")
 _PARTS: Final = 3

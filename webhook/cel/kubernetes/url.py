@@ -6,7 +6,7 @@ import re
 import string
 from collections.abc import Collection, Mapping
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.budget import work
 from webhook.cel.checker.declarations import Library
@@ -17,7 +17,6 @@ from webhook.cel.types.base import BOOL, STRING, list_of, map_of, struct
 from webhook.cel.types.values import only_class
 from webhook.formats import quoted
 from webhook.patterns import Pattern
-from webhook.records import NamedTuple
 
 URL_TYPE: Final = struct("kubernetes.URL")
 

@@ -8,11 +8,11 @@ syntax: only the names of groups and of Unicode classes are rewritten for it.
 from __future__ import annotations
 
 import re
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from webhook.cel.errors import EvaluationError
 from webhook.patterns import Pattern
-from webhook.records import NamedTuple, Record
+from webhook.records import Record
 
 # -- The parts of a pattern, with what Go's limits need
 

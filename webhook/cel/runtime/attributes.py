@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.cel.errors import NO_SUCH_KEY, EvaluationError
 from webhook.cel.runtime.conversions import double_to_string
@@ -33,7 +33,6 @@ from webhook.cel.types.values import (
     to_key,
     type_of,
 )
-from webhook.records import NamedTuple
 
 _NUMBERS: Final = frozenset({int, UInt, float})
 

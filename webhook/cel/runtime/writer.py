@@ -10,10 +10,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.budget import work
-from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.cel.checker.declarations import Scope

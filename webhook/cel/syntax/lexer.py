@@ -7,12 +7,11 @@ import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.cel.errors import INVALID_LITERAL, UNRECOGNIZED, Issues
 from webhook.cel.types.values import INT_MAX, INT_MIN, UINT_MAX, UInt
 from webhook.patterns import Pattern
-from webhook.records import NamedTuple
 
 RESERVED: Final = frozenset(
     {

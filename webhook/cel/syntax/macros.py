@@ -6,12 +6,11 @@ The expansion of a macro decides types, errors and costs, so it is cel-go's, nod
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.cel.errors import NOT_A_FIELD
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
-from webhook.records import NamedTuple
 
 
 class MacroError(Exception):

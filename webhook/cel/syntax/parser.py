@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.budget import work
 from webhook.cel.errors import (
@@ -28,7 +28,6 @@ from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.lexer import CONSTANTS, END, RESERVED, Quoting, Tokens, escape, tokenize, value_of
 from webhook.cel.syntax.macros import Macro, MacroError
-from webhook.records import NamedTuple
 
 # -- The grammar: tokens by what they can begin, follow or end
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress as passed_over
 from functools import partial
 from time import sleep
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from webhook.check.expressions import located
 from webhook.check.policies import is_suite, placed, release
@@ -25,7 +25,6 @@ from webhook.policy.manifest.model import Given
 from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.coverage import Covered
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
-from webhook.records import NamedTuple
 from webhook.report.model import Report, SuiteRun, Tested
 from webhook.usage import UsageError
 

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from copy import deepcopy
 from itertools import count, islice
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.api.conversion import ConversionError, convert, to_v1
 from webhook.api.templates import pod_template
@@ -34,7 +34,6 @@ from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, full_name_of, ite
 from webhook.patch import difference
 from webhook.policy.change import defaults
 from webhook.problem import ERROR, WARNING, Problem
-from webhook.records import NamedTuple
 from webhook.report.matched import advice
 from webhook.report.model import Report
 from webhook.report.text import as_text, counted

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.budget import work
 from webhook.cel.ext.standard import json_of
@@ -18,7 +18,7 @@ from webhook.cel.types.base import Type
 from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt, from_key
 from webhook.policy.change.decoding import DecodingError, MutationError
 from webhook.problem import Verbatim, quoted, shown
-from webhook.records import NamedTuple, Record
+from webhook.records import Record
 
 
 class Foreign(Record):

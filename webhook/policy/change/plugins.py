@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import partial, reduce
 from itertools import chain, islice
 from operator import gt, lt
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.api.core.meta import generated_name
 from webhook.api.core.pod import pod_amounts, quantities
@@ -21,7 +21,6 @@ from webhook.objects import JSONObject, items, mapping, metadata_of, number, tex
 from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import CREATE, Request
 from webhook.policy.manifest.kinds import GroupVersionKind
-from webhook.records import NamedTuple
 
 _DIGITS_OF_64_BITS: Final = 18
 """The largest number of digits that surely fit."""

@@ -8,14 +8,13 @@ is for. An action that no rule allows is denied, except to members of ``system:m
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
 from webhook.objects import text
 from webhook.policy.evaluation.request import Request
 from webhook.policy.manifest.model import has
 from webhook.problem import Path
-from webhook.records import NamedTuple
 
 _FIELDS: Final = (
     *("users", "groups", "namespaces"),

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from webhook.api import conversion, judgement
 from webhook.api.versions import type_of
@@ -38,7 +38,6 @@ from webhook.policy.manifest.model import (
 )
 from webhook.policy.manifest.policies import GROUP, KINDS
 from webhook.problem import ERROR, Problem, quoted
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 

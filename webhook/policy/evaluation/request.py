@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.objects import JSONObject, mapping, metadata_of, plain, text
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, Resource, kind_in
-from webhook.records import NamedTuple
 
 CREATE: Final = "CREATE"
 UPDATE: Final = "UPDATE"

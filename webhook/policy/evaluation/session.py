@@ -7,7 +7,7 @@ Follows apiserver ``pkg/admission/plugin/cel/activation.go``, ``condition.go`` a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from webhook.api import conversion
 from webhook.budget import check_deadline
@@ -25,7 +25,6 @@ from webhook.policy.evaluation.verdict import EvaluationFault
 from webhook.policy.manifest.kinds import GroupVersionKind, kind_in
 from webhook.policy.manifest.model import Policy, StatedExpression
 from webhook.problem import Path, aggregate, quoted
-from webhook.records import NamedTuple
 
 
 class OutOfBudgetError(Exception):

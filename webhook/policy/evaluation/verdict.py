@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.objects import JSONObject
 from webhook.policy.evaluation.request import Request
 from webhook.policy.manifest.model import AUDIT, DENY, MUTATING, WARN, Binding, Policy
 from webhook.problem import GO_JSON_ESCAPES, Path, cut, quoted
-from webhook.records import NamedTuple
 
 INVALID: Final = "Invalid"
 _CODES: Final = {

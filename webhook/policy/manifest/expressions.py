@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel.cache import Cache
@@ -18,7 +18,6 @@ from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.escapes import GO_SPACE
 from webhook.problem import ERROR, Path, Problem, invalid
-from webhook.records import NamedTuple
 from webhook.release import Release
 
 TYPE_SHOWN: Final = 32

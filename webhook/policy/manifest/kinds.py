@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webhook.api.runtimeconfig import OF_STAGES, is_served, parse
 from webhook.api.versions import DEFAULT, NEWEST, VERSIONS, schema_of
 from webhook.grouping import by_key
 from webhook.later import cached_property
 from webhook.objects import is_definition, text
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.derive.shape import Structure
 from webhook.spelling import nearest

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.cel.environment import Program, Refusal
 from webhook.cel.errors import CelError
@@ -16,7 +16,6 @@ from webhook.objects import JSONObject
 from webhook.policy.manifest.expressions import ANNOTATION, CONDITION, MESSAGE, MUTATIONS, VALIDATION, Compiler, Role
 from webhook.policy.manifest.kinds import GroupVersionKind, kind_of, served_as
 from webhook.problem import Path
-from webhook.records import NamedTuple
 from webhook.release import Release
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.api.dra.devicerequest import ALL, EXACT_COUNT
 from webhook.api.dra.taints import EFFECTS
@@ -59,7 +59,6 @@ from webhook.policy.manifest.model import (
 )
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
 from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, quoted, value_at
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.schema.derive.shape import ATOMIC, BOOLEAN, INTEGER, STRING, ListOf, Scalar, Shape, Structure, part_of

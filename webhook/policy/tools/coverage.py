@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from webhook.grouping import by_key
 from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.verdict import PolicyDecision
 from webhook.policy.manifest.model import Policy
 from webhook.problem import Path
-from webhook.records import NamedTuple
 
 
 class Covered(NamedTuple):

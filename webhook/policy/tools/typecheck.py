@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.checker.checker import Checker
@@ -31,7 +31,6 @@ from webhook.patterns import Pattern
 from webhook.policy.manifest.kinds import OF_OBJECT, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.model import MUTATING, Policy, ResourceRule, StatedExpression
 from webhook.problem import NOTE, WARNING, Path, Problem
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.derive import shape as shapes
 from webhook.schema.derive.shape import Anything, ListOf, MapOf, Scalar, Shape, Structure

@@ -6,9 +6,8 @@ Fields are those of all releases, including those that are not judged (``Struct.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.declarations import Field, Struct
 from webhook.schema.fields import Anything as SomeValue
