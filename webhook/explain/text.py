@@ -60,7 +60,7 @@ def limits(place: FieldPlace, release: Release | None) -> list[str]:
 
     Where releases differ, each limit names its releases.
     """
-    found = _over_releases(place, release, lambda at: _limits(place.field, at))
+    found = _over_releases(place, release, lambda at: _limits(place.field, at, _instead(place, at)))
     return [f"{limit} {when}".rstrip() for limit, when in found]
 
 
@@ -94,13 +94,29 @@ def _in_releases(first: int, last: int, since: int, until: int) -> str:
     return "" if first == since else f"since 1.{first}"
 
 
-def _limits(field: Field, at: Target) -> Iterator[str]:
-    """Describe the limits of a field and its items in a release."""
+def _instead(place: FieldPlace, at: Target) -> str:
+    """Name the field that a struct may have in place of inlined ones; empty if this is none of them."""
+    around = place.above.type if place.above else None
+    inlining = around.inlining if around else None
+    if not (around and inlining) or place.path[-1] not in inlining.of.fields or inlining.present({}, at.release):
+        return ""
+    return next((name for name in around.fields.keys() - inlining.of.fields if not around.fields[name].required), "")
+
+
+def _limits(field: Field, at: Target, instead: str = "") -> Iterator[str]:
+    """Describe the limits of a field and its items in a release.
+
+    Args:
+        instead: Another field, without which alone this one is required if it is.
+    """
     # Facts that changed with releases are reduced to those of one release.
     known = copy(field)
     for name, value in vars(field).items():
         if isinstance(value, Mapping):
             setattr(known, name, at.pick(value))
+    if instead and known.required:
+        known.required = False
+        yield f"required without {instead}"
     yield from known.limits().values()
     if isinstance(field, Map) and field.key:
         yield from (f"each key: {limit}" for limit in _limits(field.key, at))
