@@ -392,8 +392,8 @@ def impossible_name(parts: Parts, context: Context) -> Iterator[Problem]:
     for read in parts.reads:
         if "/" in read.name and "/" not in read.domain:  # a driver can publish it: see qualified_name
             if (own := read.name.removeprefix(f"{read.domain}/")) != read.name:
-                message, hint = f'"{read.name}" repeats the domain', f'write device.{read.holder}["{read.domain}"].{own}'
-                yield finding((), message, hint, "Repeated", read.offset)
+                hint = f'write device.{read.holder}["{read.domain}"].{own}'
+                yield finding((), f'"{read.name}" repeats the domain', hint, "Repeated", read.offset)
         elif faults := formats.driver_name(read.domain, context.release):
             message = f'no driver can publish the domain "{read.domain}": {faults[0]}'
             yield finding((), message, _domain(read, parts.text), "Impossible", read.domain_offset)
