@@ -261,7 +261,7 @@ class TestAnswers:
 
     def test_any_other_text_and_a_field_of_several_kinds_are_usage_errors(self) -> None:
         said = usage_error("explain", "no idea what this is")
-        assert '"no idea what this is" is not a name, a field, or a message of a known component' in said
+        assert '"no idea what this is" is not a name, a field, or a message of a known component: `draguard exp' in said
         usage_error("explain", '"Stopped" plugin="a" node="b" count=3 reason="c"')  # values alone are no message
         usage_error("explain", "cannot list the devices of the bus: lspci not found")  # nor is the end of many
         usage_error("explain", 'resourceslices.resource.k8s.io "a" is forbidden: for an unsupported reason')

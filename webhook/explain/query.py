@@ -364,7 +364,7 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
         return of_rule(ours[1], known[ours[1]])
     parts = list(dict.fromkeys(part for event in _EVENT.split(answer) for part in _explained(event, kubernetes)))
     what = "is not a name, a field, or a message of a known component"
-    unknown = UnknownNameError(f'"{cut(answer, 80)}" {what}: {_END}')
+    unknown = UnknownNameError(f'"{cut(answer, 80)}" {what}: `draguard explain` lists the names')
     try:
         parts = parts or _described(_without_kind(answer, kubernetes), kubernetes)
     except UnknownNameError as error:
