@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from webhook.allocation.demand import LIMIT
+from webhook.allocation.devices import taint_of
 from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.api.gates import enabled
@@ -168,7 +169,9 @@ class Lacks:
         elif step == "tolerated":
             taints = list(dict.fromkeys(taint for each in rejections.taints_of([request]) for taint in sorted(each)))
             rules, devices = scene.cluster.rules_of(taints), (one for each in taints for one in scene.tainted[each])
-            said += f"; {ref_of(rules[0])} sets it" if rules else ""
+            if rules:
+                which = taint_of(mapping(rules[0], "spec", "taint")) if taints[1:] else "it"
+                said += f"; {ref_of(rules[0])} sets {which}"
             names = [Ref("Device", each.name) for each in islice(devices, NAMED_MAX)]
             about = [rules, *(Ref("Taint", each.key) for each in taints), names]
         held = request["heldBy"] if sort == "devices-in-use" else []
@@ -567,8 +570,11 @@ class _Pending:
         # A device plugin provides there what devices provide elsewhere.
         full = [node for node in suiting if any(map(provides, verdicts.by_node[node].missing))]
         if having := [node for node in suiting if node not in full]:
-            yield from sorted_as("node", self._kept_from(having, round_))
-            yield from self._unusable(verdicts, round_)
+            kept, found = sorted_as("node", self._kept_from(having, round_)), [*self._unusable(verdicts, round_)]
+            # Of a pod that selects its nodes, the driver there is at fault.
+            is_first = all(verdicts.by_node[each].plugin == AFFINITY for each in having)
+            is_first = is_first and any(each.sort == "driver" for each in found[:1])
+            yield from [*found, *kept] if is_first else [*kept, *found]
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
             said = "; ".join(rejections.elsewhere(self.scene.cluster, each) for each in allocated)
@@ -581,9 +587,14 @@ class _Pending:
             steps = [min((each.closeness for each in several), default=_TOGETHER) for several in unmet]
             nearest = (group for group, step in zip(groups, steps, strict=True) if step == max(steps))
             nodes = [self.scene.cluster.index[name] for group in nearest for name in group.nodes]
-            closest = full if any(verdicts.by_node[each].by_devices for each in nodes) else [*full, *nodes]
+            taking = [each for each in nodes if verdicts.by_node[each].by_devices]
+            closest = full if taking else [*full, *nodes]
             is_pinned = any(each.unavailable for each in by_devices.values())
-            there = [self.scene.cluster.names[each] for each in alone] if is_pinned or full else []
+            is_partly = 0 < len(taking) < len(nodes) and max(steps)[0] > STEPS.index("free")
+            if is_partly:  # what the others lack is not what the pod waits for
+                alone = {node: each for node, each in alone.items() if verdicts.by_node[node].by_devices}
+                groups = rejections.node_groups(alone, round_)
+            there = [self.scene.cluster.names[each] for each in alone] if is_pinned or full or is_partly else []
             found = list(Lacks(self, needs, groups, there).causes())
             if is_pinned:
                 found[:1] = [self._pinned(needs.claims, shortened(there), each) for each in found[:1]]
