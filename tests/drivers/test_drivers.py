@@ -266,6 +266,9 @@ class TestCheck:
         told = [line.startswith(f"a.yaml:{each}") for line, each in zip(found, mistakes, strict=True)]
         assert (all(told), done.code, bool(done.err)) == (True, bool(mistakes), bool(mistakes)), found
 
+    def test_the_text_of_a_fault_in_cel_keeps_its_lines(self) -> None:
+        assert " | requst.count > 1" in checked("{driver: a, rules: [{rule: requst.count > 1}]}").err.splitlines()
+
     def test_kubernetes_objects_are_not_profiles(self) -> None:
         obj = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\n"
         checked(f"{obj}\n---\n{obj}", obj)

@@ -108,7 +108,7 @@ def _check(files: list[str]) -> int:
     try:
         profiles = read_profiles(files)
     except UnusableProfilesError as error:
-        tell(*error.mistakes)
+        tell(*(line for each in error.mistakes for line in each.split("\n")))  # a fault in CEL has several
         return UNREAD if error.is_unread else 1
     for profile in profiles.values():
         attributes = sum(len(each.attributes) + len(each.optional) for each in profile.devices.values())

@@ -101,12 +101,13 @@ def _uncounted(key: str, kinds: Kinds, context: Context) -> str:
 
 
 def _unknown(resource: str, group: str, kinds: Kinds) -> str:
-    """Return the hint for objects that no namespace has; empty if their group is not Kubernetes' own, or has them."""
+    """Return the hint for objects that no namespace has in the release; empty if others define their group."""
     if not kinds.has_group(group):
         return ""
     known = {each.resource: each.namespaced for each in kinds.of_group(group)}
     if known.get(resource):
-        return ""
+        is_served = any(each.resource == resource for each in kinds.served(group))
+        return "" if is_served else f"leave it out: Kubernetes 1.{kinds.release} does not serve these objects"
     if resource in known:
         return "leave it out: these objects are in no namespace"
     if near := nearest(resource, [name for name, is_namespaced in known.items() if is_namespaced]):

@@ -119,12 +119,16 @@ def _useless_verbs(each: JSONObject, path: Steps) -> Iterator[Problem]:
         if _ANY in name:
             how = "list the names, or leave resourceNames out for all objects"
             yield finding((*path, "resourceNames", place), AS_TEXT.format(quoted(name)), how, "Unknown")
-    verbs, has_names = texts(each, "verbs"), names and not any("/" in one for one in texts(each, "resources"))
+    verbs, resources = texts(each, "verbs"), texts(each, "resources")
+    has_names = names and not any("/" in one for one in resources)
     for place, verb in enumerate(verbs):
         near = nearest(verb, known)
         if has_names and (verb == "deletecollection" or (verb == "create" and "patch" not in verbs)):
             message = f"requests to {verb} have no name, so that with resourceNames the rule does not allow them"
             yield finding((*path, "verbs", place), message, f"allow {verb} by a rule without resourceNames", "Unknown")
+        if verb in _OF_DRIVERS and {_ANY, "*/driver", _DRIVER}.isdisjoint(resources):
+            message = f'verb "{verb}" is only of {_DRIVER}: it allows nothing'
+            yield finding((*path, "verbs", place), message, f"allow it for {_DRIVER}", "Unknown")
         if verb not in known and (near or len(texts(each, "apiGroups")) == 1):
             hint = renamed(near) if near else f"verbs are {', '.join(_VERBS)}"
             yield finding((*path, "verbs", place), f'unknown verb "{verb}": it allows nothing', hint, "Unknown")

@@ -386,10 +386,15 @@ def impossible_name(parts: Parts, context: Context) -> Iterator[Problem]:
 
     A domain is a DNS subdomain of 63 characters at most, in upper or lower case, such as gpu.example.com; the name in
     it is a C identifier of 32 characters at most. Drivers cannot publish others, so the read is an error or finds
-    nothing. The keys of device.attributes itself are domains, not names.
+    nothing. The API server does not check names with two slashes. The keys of device.attributes itself are domains,
+    not names.
     """
     for read in parts.reads:
-        if faults := formats.driver_name(read.domain, context.release):
+        if "/" in read.name and "/" not in read.domain:  # a driver can publish it: see qualified_name
+            if (own := read.name.removeprefix(f"{read.domain}/")) != read.name:
+                hint = f'write device.{read.holder}["{read.domain}"].{own}'
+                yield finding((), f'"{read.name}" repeats the domain', hint, "Repeated", read.offset)
+        elif faults := formats.driver_name(read.domain, context.release):
             message = f'no driver can publish the domain "{read.domain}": {faults[0]}'
             yield finding((), message, _domain(read, parts.text), "Impossible", read.domain_offset)
         elif faults := formats.c_identifier(read.name, context.release):

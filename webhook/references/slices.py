@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.allocation.features import POOLS_WHOLE_SINCE
+from webhook.api.dra.names import STANDARD_ATTRIBUTES, STANDARD_DOMAIN
 from webhook.formats.quantities import readable_quantity
 from webhook.grouping import by_key
-from webhook.hints.names import in_place, listed
+from webhook.hints.names import in_place, listed, renamed
 from webhook.objects import JSONObject, items, mapping, name_of, number, placed, text
 from webhook.problem import NOTE, Problem, Steps
 from webhook.references.rules import Context, finding, pool_of, rule
+from webhook.spelling import certain
 
 _APART_SINCE: Final = 35
 """The release from which counter sets stand in other slices than devices, so that the API server sees no mistake."""
@@ -151,6 +153,27 @@ def attribute_published_twice(each: JSONObject, context: Context) -> Iterator[Pr
                 what = "capacity" if path[-1] == "capacity" else "attribute"
                 message = f'it is the same {what} as "{name}", which has another value: {takes}'
                 yield finding((*path, full_name), message, "leave one of them out", "Contradiction")
+
+
+@rule("ResourceSlice", of_field=True)
+def standard_attribute(each: JSONObject, _context: Context) -> Iterator[Problem]:
+    """A device has an attribute of Kubernetes' own, such as pcieRoot, by a misspelt name or of another type.
+
+    Constraints and selectors that name it do not find the device. Some drivers publish others in the domain
+    resource.kubernetes.io, which are not judged.
+    """
+    for path, device in placed(each, "spec", "devices"):
+        for name, value in mapping(device, "attributes").items():
+            domain, _, own = name.rpartition("/")
+            meant = certain(own, STANDARD_ATTRIBUTES) if domain == STANDARD_DOMAIN else ""
+            if meant not in {"", own}:
+                hint = renamed(f"{domain}/{meant}")
+                yield finding(
+                    (*path, "attributes", name), f'Kubernetes defines no attribute "{name}"', hint, "Misspelt"
+                )
+            elif meant and {*mapping(value)}.isdisjoint({type_ := STANDARD_ATTRIBUTES[meant], f"{type_}s"}):
+                message = f"Kubernetes defines it as of type {type_}"
+                yield finding((*path, "attributes", name), message, "", "WrongType")
 
 
 def _holders(each: JSONObject) -> Iterator[tuple[Steps, JSONObject]]:

@@ -27,7 +27,10 @@ _OF_CLAIMS: Final[tuple[str, ...]] = (
     "contradicting-constraints",
 )
 _OF_REFERENCES: Final[dict[str, tuple[str, ...]]] = {
-    "ResourceSlice": ("pool-contradiction", "node-not-found", "node-selector-terms", "attribute-published-twice"),
+    "ResourceSlice": (
+        *("pool-contradiction", "node-not-found", "node-selector-terms", "attribute-published-twice"),
+        "standard-attribute",
+    ),
     "DeviceTaintRule": ("taint-rule-selects-all", "taint-rule-selects-nothing"),
     "ResourceQuota": ("class-not-found",),
     "ResourceClaimTemplate": _OF_CLAIMS,

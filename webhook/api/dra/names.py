@@ -20,8 +20,8 @@ ID_MAX_BYTES = 32
 
 STANDARD_DOMAIN = "resource.kubernetes.io"
 """The domain of the attributes that Kubernetes defines for the devices of all drivers."""
-STANDARD_ATTRIBUTES: Final = ("numaNode", "pciBusID", "pcieRoot")
-"""Their names in it (dynamic-resource-allocation ``deviceattribute``); some drivers publish others there, too."""
+STANDARD_ATTRIBUTES: Final = {"numaNode": "int", "pciBusID": "string", "pcieRoot": "string"}
+"""Their names in it, and types (dynamic-resource-allocation ``deviceattribute``); some drivers publish others there."""
 NAMED_BY: Final = {
     "ResourceClaim": "resourceClaimName",
     "ResourceClaimTemplate": "resourceClaimTemplateName",
