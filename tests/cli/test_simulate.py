@@ -697,6 +697,7 @@ def test_what_cannot_be_decoded_in_the_cluster_is_noted(command: str, tmp_path: 
     done = ran(tmp_path, *given, cluster=[*WITH_DEVICES, stored], command=command)
     assert "note: not read: ResourceClaim c: " in done.err
     assert done.out
+    assert ("  note: ResourceClaim default/c cannot be decoded\n" in done.out) == (command == "simulate")
 
 
 @BOTH

@@ -137,7 +137,9 @@ def claims_of(
         if claim is None and generated and not is_trial:
             inventory.put(generated)
         if (claim := claim or generated) is None:
-            return Blocked(f'resourceclaim "{name}" not found', _DELETED if is_owned else "")
+            unread = inventory.unread.get(("ResourceClaim", namespace, name), "")
+            unread = unread and f"ResourceClaim {namespace}/{name} cannot be decoded"
+            return Blocked(f'resourceclaim "{name}" not found', _DELETED if is_owned else unread)
         if claim["metadata"].get("deletionTimestamp"):
             return Blocked(f'resourceclaim "{name}" is being deleted', _held(claim))
         if is_owned and not _is_own(pod, claim, group_name):
