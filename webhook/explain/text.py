@@ -100,7 +100,7 @@ def _instead(place: FieldPlace, at: Target) -> str:
     inlining = around.inlining if around else None
     if not (around and inlining) or place.path[-1] not in inlining.of.fields or inlining.present({}, at.release):
         return ""
-    return next((name for name in around.fields.keys() - inlining.of.fields if not around.fields[name].required), "")
+    return next((name for name in vars(around) if name in around.fields), "")
 
 
 def _limits(field: Field, at: Target, instead: str = "") -> Iterator[str]:
