@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -18,7 +17,7 @@ _UNITS_A_NAME: Final = 7
 """The work of comparing a name with another one."""
 _BREAKS: Final = Pattern(r"\s*\n\s*")
 _WELL_FORMED: Final = Pattern(r"[a-z0-9./-]+")
-_WORD: Final = Pattern(r"""'[^']*'|"[^"]*"|\w+""")
+_WORD: Final = Pattern(r"""('[^']*'|"[^"]*"|\w+)""")
 """Matches a text in quotes, or a word."""
 
 
@@ -77,14 +76,11 @@ def in_expression(expression: str, name: str, names: Iterable[str], what: str) -
     """Suggest a name in an expression; the other arguments are those of :func:`instead`."""
     known = list(names)
     meant = _near(name, known)
+    words = [each.split("/") for each in _WORD.split(expression)]
 
     def corrected(better: str) -> str:
-        def write(found: re.Match[str]) -> str:
-            word = found[0].strip("\"'")
-            return found[0].replace(word, "/".join([better if each == name else each for each in word.split("/")]))
-
-        text: str = _WORD.sub(write, expression)
-        return text
+        parts = ([part.replace(name, better) if part.strip("\"'") == name else part for part in word] for word in words)
+        return "".join(map("/".join, parts))
 
     return Advice(_instead(meant, known, what), _only([*map(corrected, meant)]))
 

@@ -167,10 +167,8 @@ def standard_attribute(each: JSONObject, _context: Context) -> Iterator[Problem]
             domain, _, own = name.rpartition("/")
             meant = certain(own, STANDARD_ATTRIBUTES) if domain == STANDARD_DOMAIN else ""
             if meant not in {"", own}:
-                hint = renamed(f"{domain}/{meant}")
-                yield finding(
-                    (*path, "attributes", name), f'Kubernetes defines no attribute "{name}"', hint, "Misspelt"
-                )
+                message, hint = f'Kubernetes defines no attribute "{name}"', renamed(f"{domain}/{meant}")
+                yield finding((*path, "attributes", name), message, hint, "Misspelt")
             elif meant and {*mapping(value)}.isdisjoint({type_ := STANDARD_ATTRIBUTES[meant], f"{type_}s"}):
                 message = f"Kubernetes defines it as of type {type_}"
                 yield finding((*path, "attributes", name), message, "", "WrongType")
