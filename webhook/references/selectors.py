@@ -407,7 +407,7 @@ def impossible_name(parts: Parts, context: Context) -> Iterator[Problem]:
         key = _text(call.arguments[0])
         domain, _, name = key.rpartition("/")
         if name and (domain or ("." not in name and name not in known)):
-            message = f'the keys of device.{holder} are domains, and "{key}" is none: it is never there'
+            message = f'the keys of device.{holder} are domains: "{key}" is never among them'
             of_domain = domain or (next(iter(known)) if len(known) == 1 else "DRIVER")
             meant = f'"{name}" in device.{holder}["{of_domain}"]'
             fix = parts.rewritten(call, meant) if of_domain != "DRIVER" else None

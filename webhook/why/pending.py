@@ -572,9 +572,9 @@ class _Pending:
         if having := [node for node in suiting if node not in full]:
             kept, found = sorted_as("node", self._kept_from(having, round_)), [*self._unusable(verdicts, round_)]
             # Of a pod that selects its nodes, the driver there is at fault.
-            is_first = all(verdicts.by_node[each].plugin == AFFINITY for each in having)
-            is_first = is_first and any(each.sort == "driver" for each in found[:1])
-            yield from [*found, *kept] if is_first else [*kept, *found]
+            is_selecting = all(verdicts.by_node[each].plugin == AFFINITY for each in having)
+            is_of_driver = is_selecting and any(each.sort == "driver" for each in found[:1])
+            yield from [*found, *kept] if is_of_driver else [*kept, *found]
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
             said = "; ".join(rejections.elsewhere(self.scene.cluster, each) for each in allocated)

@@ -329,7 +329,7 @@ def misnamed(obj: JSONObject) -> Iterator[Problem]:
                 yield _unknown("kind", (*steps, *path), f'{GROUP} has no kind "{kind}"', meant)
         for path, group in groups if any(kind in KINDS for _, kind in kinds) else ():
             if group != GROUP and nearest(group.partition("/")[0], [GROUP]):
-                yield _unknown("kind", (*steps, *path), f'there is no API group "{group}"', renamed(GROUP))
+                yield _unknown("kind", (*steps, *path), f'Kubernetes has no API group "{group}"', renamed(GROUP))
 
 
 _OF_DRA: Final = [gate for gate in GATES if gate.startswith("DRA") or gate == DRA]
