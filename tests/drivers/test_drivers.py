@@ -183,6 +183,7 @@ def test_a_profile_has_so_many_values() -> None:
     ({"anyOf": [{"maximum": 3}, {"minimum": 5}]}, [2, 7], 4, "4 fits none of the schemas in anyOf"),
     ({"anyOf": [{"type": "string"}, {"type": "array"}]}, ["x", []], 1, "1 is not of type string or array"),
     ({"oneOf": [{"minimum": 5}, {"maximum": 7}]}, [1, 9], 6, "6 fits 2 of the schemas in oneOf, and must fit one"),
+    ({"enum": [True, "auto"]}, [True, "auto"], 1, '1 is not supported; supported are true, "auto"'),
     ({"not": {"enum": [3]}}, [2], 3, "3 fits the schema in not"),
     ({"gate": "Alpha"}, [], 3, "a needs the driver's feature gate Alpha, which is off by default"),
     (

@@ -366,3 +366,16 @@ class TestClaimsWithTheirParameters:
         reference = {"apiGroup": "resource.k8s.io", "kind": "ResourceClaimParameters", "name": "p"}
         claim = {**self.CLAIM, "spec": {**self.SPEC, "parametersRef": reference}}
         assert from_classic(claim, Parameters([self.parameters()]))[1] == []
+
+    @each_row("reference", None, {}, {"apiGroup": "gpu.example.com"})
+    def test_a_claim_that_names_none_has_none(self, reference: dict[str, str] | None) -> None:
+        given = self.parameters(generatedFrom=reference)
+        claim = {**self.CLAIM, "spec": {"resourceClassName": "gpu.example.com", "parametersRef": {}}}
+        known = Parameters([claim, given])
+        assert from_classic(claim, known) == from_classic(claim, Parameters())
+        assert known.user(given) == ""
+
+    def test_parameters_of_a_class_are_no_part_of_a_claim(self) -> None:
+        given = {**class_parameters('attributes.bool["a"]'), "metadata": {"name": "p", "namespace": "a"}, **self.MADE}
+        (problem,) = from_classic(given, Parameters([self.CLAIM, self.parameters(**self.MADE), given]))[1]
+        assert problem.hint.startswith("write into the DeviceClass, as spec")

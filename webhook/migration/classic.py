@@ -131,9 +131,9 @@ def from_classic(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, l
     Returns:
         The object in v1, or itself if there is no counterpart; and findings about unconverted parts.
     """
-    kind, user = text(obj, "kind"), parameters.user(obj)
-    how = f"its content is part of {user} now: delete the object" if user else without_counterpart(obj)
-    if how:
+    kind = text(obj, "kind")
+    user = parameters.user(obj) if kind == "ResourceClaimParameters" else ""
+    if how := f"its content is part of {user} now: delete the object" if user else without_counterpart(obj):
         return obj, [lost(Path(("kind",)), f"{kind} has no counterpart", how)]
     return _claim(obj, _SPECS[kind], parameters.devices(obj)) if kind in _SPECS else _class(obj)
 
@@ -218,11 +218,11 @@ class Parameters:
         return next(used, "")
 
 
-def _names(parameters: JSONObject) -> tuple[_Reference, _Reference]:
+def _names(parameters: JSONObject) -> list[_Reference]:
     """Return the references that lead to parameters: to themselves, and to what they were made from."""
     where = namespace_of(parameters)
     own = where, GROUP, text(parameters, "kind"), name_of(parameters)
-    return own, _target(where, mapping(parameters, "generatedFrom"))
+    return [each for each in (own, _target(where, mapping(parameters, "generatedFrom"))) if each[-1]]
 
 
 def _referred(claim: JSONObject) -> _Reference:

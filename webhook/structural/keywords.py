@@ -313,9 +313,9 @@ _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     "enum": lambda values, value: (
         ""
         if value in [each for each in values if isinstance(each, bool) == isinstance(value, bool)]  # True == 1
-        # Beside words, false is how YAML reads one of them, such as off.
+        # Beside off, false is how YAML reads it.
         else f"{_shown(value)} is not supported; supported are "
-        f"{', '.join(_shown(each) for each in [one for one in values if not isinstance(one, bool)] or values)}"
+        f"{', '.join(_shown(each) for each in values if each is not False or 'off' not in values)}"
     ),
     "minimum": lambda limit, value: (
         f"{_shown(value)} is less than {limit}" if isinstance(value, int | float) and value < limit else ""
