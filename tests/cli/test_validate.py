@@ -65,7 +65,7 @@ class TestPaths:
             "test/data", "lib/test"
         ).replace("a directory", "it")
         monkeypatch.chdir(folder / "lib")
-        assert draguard("validate").out.splitlines()[-1] == "errors in: test (1)"  # there is no other directory
+        assert draguard("validate").out.splitlines()[-1] == "errors in: test (1)"  # the only directory with manifests
         monkeypatch.chdir(folder / "app")
         assert draguard("validate", "../lib", "a.yaml").out.splitlines()[-1] == "errors in: ../lib/test (1)"
         assert "errors in:" not in draguard("validate", "nowhere").out

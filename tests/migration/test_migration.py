@@ -157,6 +157,13 @@ LOSSES = (
 )
 
 
+def test_each_part_of_a_claim_that_is_lost_is_a_finding() -> None:
+    text = f"apiVersion: {GROUP}/v1alpha2\nkind: ResourceClaim\nspec: {{}}\nstatus: {{a: 1}}\n"
+    assert [str(finding.problem.path) for finding in migrated(text, "").lost] == ["spec", "status"]
+    template = text.replace("Claim\n", "ClaimTemplate\n")
+    assert [str(finding.problem.path) for finding in migrated(template, "").lost] == ["spec.spec"]
+
+
 @each_row(("older", "spec", "version", "path", "line"), *LOSSES)
 def test_what_the_version_lacks_is_a_finding(older: str, spec: str, version: str, path: str, line: int) -> None:
     text = f"apiVersion: {GROUP}/{older}\nkind: ResourceClaim\nspec: {spec}\n"
@@ -319,6 +326,14 @@ def test_missing_attributes_of_devices_are_described(selector: Any) -> None:
 def test_several_drivers_or_none_are_described() -> None:
     parameters = class_parameters('attributes.bool["a"]')
     assert result({**parameters, "filters": parameters["filters"] * 2}) is None
+    for number in (32, 33):  # a class can have 32, and a claim
+        own = result({**parameters, "vendorParameters": parameters["vendorParameters"] * number})
+        assert len(own["config"] if own else ()) == number % 33
+        requests = claim_parameters("true")["driverRequests"][0]["requests"]
+        of_driver = [{"driverName": "a", "vendorParameters": {}} for _ in range(number - 1)]
+        given = {**claim_parameters("true"), "driverRequests": [{**DRIVER, "requests": requests}, *of_driver]}
+        devices = result(given)
+        assert len(devices["config"] if devices else ()) == number % 33
     assert result({"apiVersion": OLDEST, "kind": "ResourceClaimParameters"}) is None
     requests = claim_parameters("true")["driverRequests"][0]["requests"]
     for number in (32, 33):  # a claim can have 32

@@ -182,9 +182,9 @@ class _Selector:
             result = self._compiled.evaluate(self._values.of(content), meter=Meter(MAX_COST))
         except CelError as error:
             if not isinstance(error, EvaluationError):
-                # Where no cost is exceeded, cel-go panics at a type.
-                is_stopped = not isinstance(error, CostLimitExceededError) or error.left < 0
-                return Fault(f"{RUNTIME}{error}", has_overload=is_stopped, is_runtime=True)
+                # Of a stopped evaluation with cost left, the cause is a type at which cel-go panics.
+                is_panic = isinstance(error, CostLimitExceededError) and error.left >= 0
+                return Fault(f"{RUNTIME}{error}", has_overload=not is_panic, is_runtime=True)
             missing, has_overload = error.missing, error.has_overload
             return Fault(f"{RUNTIME}{error}", missing=missing, has_overload=has_overload, is_runtime=True)
         return result if result is True or result is False else _converted(result)

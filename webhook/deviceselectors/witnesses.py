@@ -67,16 +67,13 @@ def conflict_of(selectors: Sequence[Parts]) -> tuple[Condition, ...]:
         if len(telling) <= 1 and all(_holds_for_some(each.part, each.selector) for each in telling):
             continue  # for a value that exists
         tried, limit = _values(conditions)
-        known = [each for each in conditions if limit or _is_understood(each.part) or _compares(each.part)]
-        if not tried or not known:
-            continue
-        holding = {
-            each: _holding(each, path, tried)
-            if limit or _is_understood(each.part)
-            else [isinstance(value, str) for value in tried]  # it is about a part of a text
-            for each in known
-        }
-        if found := _least(known, holding, limit):
+        holding: dict[Condition, list[bool]] = {}
+        for each in conditions:
+            if limit or _is_understood(each.part):
+                holding[each] = _holding(each, path, tried)
+            elif _compares(each.part):  # a part of a text
+                holding[each] = [isinstance(value, str) for value in tried]
+        if tried and (found := _least([*holding], holding, limit)):
             return found if found[-1].selector is selectors[-1] else ()
     return ()
 

@@ -119,11 +119,12 @@ def _incoherences(value: Mapping[str, Any]) -> Iterator[Fault]:
         where = _ROOT / "pluginResources" / index
         written = f"{name[:-1]}a" if str(name).endswith("*") else str(name)
         yield from _misnamed(where, written, formats.extended_resource_name)
+    kinds = value.get("devices") or {}
+    published = {name for each in kinds.values() for key in _ATTRIBUTES for name in each.get(key) or {}}
     for name in value.get("removed") or {}:
         yield from _misnamed_in_domain(_ROOT / "removed" / name, str(name))
-        if any(name in (each.get(key) or {}) for each in (value.get("devices") or {}).values() for key in _ATTRIBUTES):
+        if name in published:
             yield _mistake(_ROOT / "removed", f"{name} is an attribute of a device: leave it out here or there", name)
-    kinds = value.get("devices") or {}
     for kind, devices in kinds.items():
         yield from _in_devices(_ROOT / "devices" / kind, devices)
     if kinds:

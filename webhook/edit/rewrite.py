@@ -334,11 +334,9 @@ class BlockMap:
         chosen = {each.name: index for index, each in enumerate(self._entries) if each.name in names}
         first, last = min(chosen.values()), max(chosen.values())
         parts = self._parts(first, last)
-        target = chosen.pop(name, -1)
-        inner = self._entries[target].value
-        if target < 0:
+        if (target := chosen.pop(name, -1)) < 0:
             parts = {target: f"{self._indentation}{name}:{tree.newline}", **parts}
-        elif inner.entries:
+        elif (inner := self._entries[target].value).entries:
             step = " " * (tree.column(inner.entries[0].start) - self._column)
         else:  # null may be written, or {}
             behind = self._whole(tree.text[inner.end : self._ends[target]])

@@ -107,7 +107,7 @@ def _limits(field: Field, at: Target, instead: str = "") -> Iterator[str]:
     """Describe the limits of a field and its items in a release.
 
     Args:
-        instead: Another field, without which alone this one is required if it is.
+        instead: Another field: this one is required only without it. Empty if there is none.
     """
     # Facts that changed with releases are reduced to those of one release.
     known = copy(field)

@@ -22,7 +22,7 @@ _NEWER: Final = f"{GROUP}/v1"
 NO_COUNTERPART: Final = "no-counterpart"
 """The rule for fields that newer versions cannot express."""
 _MOST: Final = 32
-"""The most requests of a claim (``pkg/apis/resource/types.go``, DeviceRequestsMaxSize)."""
+"""The most requests, and configurations, of a claim (``pkg/apis/resource/types.go``, DeviceRequestsMaxSize)."""
 _CLASS: Final = "deviceClassName"
 _ON_DEMAND: Final = "WaitForFirstConsumer"
 _REQUEST: Final = "request"
@@ -48,7 +48,9 @@ def of_claim(parameters: JSONObject) -> JSONObject | None:
             requests.append({"name": f"request-{len(requests)}", "exactly": exactly})
             config += _opaque(name, request.get("vendorParameters"), requests[-1:])
         config += _opaque(name, driver.get("vendorParameters"), requests[first:])
-    if not 0 < len(requests) <= _MOST or not all(each["exactly"]["selectors"] for each in requests):
+    if not 0 < len(requests) <= _MOST or len(config) > _MOST:
+        return None
+    if not all(each["exactly"]["selectors"] for each in requests):
         return None
     return {"requests": requests, **({"config": config} if config else {})}
 
@@ -59,7 +61,7 @@ def of_class(parameters: JSONObject) -> JSONObject | None:
     selectors = [one for each in filters for one in _selectors(each, text(each, "driverName"))]
     config = [one for each in own for one in _opaque(text(each, "driverName"), each.get("parameters"))]
     # Several filters choose devices of several drivers, but a class has one set of selectors.
-    if len(filters) > 1 or len(selectors) < len(filters):
+    if len(filters) > 1 or len(selectors) < len(filters) or len(config) > _MOST:
         return None
     return {name: value for name, value in (("selectors", selectors), ("config", config)) if value} or None
 
@@ -129,7 +131,7 @@ def from_classic(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, l
         parameters: The parameters that claims may refer to.
 
     Returns:
-        The object in v1, or itself if there is no counterpart; and findings about unconverted parts.
+        The object in v1, or unchanged if v1 has no counterpart; and findings about parts that are not converted.
     """
     kind = text(obj, "kind")
     user = parameters.user(obj) if kind == "ResourceClaimParameters" else ""
@@ -154,13 +156,16 @@ def _class(obj: JSONObject) -> tuple[JSONObject, list[Problem]]:
 
 def _claim(obj: JSONObject, at: Path, devices: JSONObject | None) -> tuple[JSONObject, list[Problem]]:
     """Convert a claim or a template; its parameters, if known, say which devices it wants."""
-    spec = mapping(obj, *at.names)
+    spec, problems = mapping(obj, *at.names), list[Problem]()
+    if obj.get("status") and not at[1:]:
+        hint = "remove the field: the cluster writes it, and allocates the claim again"
+        problems.append(lost(Path(("status",)), "a status that a controller wrote cannot be converted", hint))
     if not isinstance(name := spec.get("resourceClassName"), str):
         message = "a claim without resourceClassName cannot be converted"
-        return obj, [lost(at, message, "write spec.devices.requests, each with a deviceClassName")]
+        return obj, [lost(at, message, "write spec.devices.requests, each with a deviceClassName"), *problems]
     known = items(devices, "requests") or [{"name": _REQUEST, "exactly": {}}]
     requests = [{"name": each["name"], "exactly": {**each["exactly"], _CLASS: name}} for each in known]
-    gone, problems = {"resourceClassName"}, list[Problem]()
+    gone = {"resourceClassName"}
     if spec.get("allocationMode", _ON_DEMAND) == _ON_DEMAND:
         gone.add("allocationMode")
     else:
@@ -173,9 +178,6 @@ def _claim(obj: JSONObject, at: Path, devices: JSONObject | None) -> tuple[JSONO
         hint = "convert it together with its ResourceClaimParameters; or write the conditions for devices into the "
         hint += f"request's selectors, and the driver's parameters into devices.config: {config}"
         problems.append(lost(at / "parametersRef", "v1alpha3 has removed parametersRef from claims", hint))
-    if obj.get("status"):
-        hint = "remove the field: the cluster writes it, and allocates the claim again"
-        problems.append(lost(Path(("status",)), "a status that a controller wrote cannot be converted", hint))
     changed = {key: value for key, value in spec.items() if key not in gone}
     changed["devices"] = {**mapping(devices), "requests": requests}
     spec = {**obj["spec"], "spec": changed} if at[1:] else changed

@@ -127,7 +127,7 @@ def _useless_verbs(each: JSONObject, path: Steps) -> Iterator[Problem]:
             message = f"requests to {verb} have no name, so that with resourceNames the rule does not allow them"
             yield finding((*path, "verbs", place), message, f"allow {verb} by a rule without resourceNames", "Unknown")
         if verb in _OF_DRIVERS and {_ANY, "*/driver", _DRIVER}.isdisjoint(resources):
-            message = f'verb "{verb}" is only of {_DRIVER}: it allows nothing'
+            message = f'verb "{verb}" is supported for {_DRIVER} only: it allows nothing'
             yield finding((*path, "verbs", place), message, f"allow it for {_DRIVER}", "Unknown")
         if verb not in known and (near or len(texts(each, "apiGroups")) == 1):
             hint = renamed(near) if near else f"verbs are {', '.join(_VERBS)}"

@@ -170,7 +170,7 @@ def standard_attribute(each: JSONObject, _context: Context) -> Iterator[Problem]
                 message, hint = f'Kubernetes defines no attribute "{name}"', renamed(f"{domain}/{meant}")
                 yield finding((*path, "attributes", name), message, hint, "Misspelt")
             elif meant and {*mapping(value)}.isdisjoint({type_ := STANDARD_ATTRIBUTES[meant], f"{type_}s"}):
-                message = f"Kubernetes defines it as of type {type_}"
+                message = f"Kubernetes defines it with the type {type_}"
                 yield finding((*path, "attributes", name), message, "", "WrongType")
 
 

@@ -1033,7 +1033,7 @@ class Suggestions:
             return _concerned(changes, nodes), bool(_concerned(changes, verdicts.nodes[NODES_MAX:]))
 
     def _verdicts(self, round_: Round) -> Verdicts:
-        verdicts = round_.cluster.tries.verdicts(round_, at_most=NODES_MAX)
+        verdicts = round_.cluster.shapes.verdicts(round_, at_most=NODES_MAX)
         self._filtered += len(verdicts.by_node)
         return verdicts
 

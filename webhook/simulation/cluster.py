@@ -409,8 +409,8 @@ class Settings(NamedTuple):
 
 # -- the cluster
 
-_TRIES_MAX: Final = 128
-"""The number of changed pods of which the verdicts are remembered."""
+_SHAPES_MAX: Final = 64
+"""The number of shapes of pods of which the verdicts are remembered."""
 EVERYWHERE: Final = -1
 """Stands for all nodes in the log of changes."""
 
@@ -475,8 +475,8 @@ class Cluster:
         if settings.taint_rules_ignored:
             rules = []
         sources = slices, tainting(rules, settings.release)
-        self.tries = Shapes(_TRIES_MAX)
-        """The verdicts on pods with changes that are tried."""
+        self.shapes = Shapes()
+        """The verdicts on pods, and on pods with changes that are tried."""
         if sources != self._sources:
             self._sources, self._catalog = sources, Catalog(*sources)
         self.node_allocatable = NodeAllocatable(self._catalog) if NODE_ALLOCATABLE in settings.gates else None
@@ -945,29 +945,24 @@ class Verdicts:
 
 
 class Shapes:
-    """The verdicts on pods of the shapes that were asked for last.
+    """The verdicts on pods of the shapes that were asked for last."""
 
-    Args:
-        most: Their number.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: dict[str, Verdicts] = {}
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int | None], Verdicts] = {}
 
     def verdicts(self, round_: Round, at_most: int | None = None) -> Verdicts:
         """Return the verdicts on a pod, as the cluster is now.
 
         Args:
-            at_most: The number of nodes to check, always the same; None for all.
+            at_most: The number of nodes to check; None for all.
 
         Raises:
             DeadlineExceededError: The deadline of the budget in force has passed.
         """
-        shape = round_.needs.shape
-        found = self._known.pop(shape, None) or Verdicts(round_.cluster, round_.needs.demand, at_most)
+        key = round_.needs.shape, at_most
+        found = self._known.pop(key, None) or Verdicts(round_.cluster, round_.needs.demand, at_most)
         found.update(round_)
-        self._known[shape] = found
-        if len(self._known) > self._most:
+        self._known[key] = found
+        if len(self._known) > _SHAPES_MAX:
             del self._known[next(iter(self._known))]
         return found

@@ -244,8 +244,7 @@ def unnamed(cluster: Cluster, needs: Needs) -> NodeGroup:
 def node_groups(by_node: Mapping[int, NodeVerdict], round_: Round) -> list[NodeGroup]:
     """Group the nodes that refuse a pod, the closest first."""
     alike: dict[Hashable, tuple[NodeVerdict, Conflict, list[_Failed]]] = {}
-    kinds: dict[Hashable, tuple[Hashable, Conflict]] = {}
-    """The key and the conflict of nodes of a kind."""
+    kinds: dict[Hashable, tuple[Hashable, Conflict]] = {}  # the key and the conflict of nodes of each kind
     needs = round_.needs
     for node, verdict in by_node.items():
         if verdict.reasons:

@@ -34,7 +34,7 @@ from webhook.inventory.resources import created, leftover
 from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.simulation import binding
-from webhook.simulation.cluster import SCORES_FIXED, UNNAMED, Cluster, Demand, Needs, Round, Shapes, Verdicts
+from webhook.simulation.cluster import SCORES_FIXED, UNNAMED, Cluster, Demand, Needs, Round, Verdicts
 from webhook.simulation.nodeallocatable import total
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -54,8 +54,6 @@ _ON_ANOTHER: Final = "the scheduler could also decide otherwise: node {} suits t
 _CRASHES: Final = "kube-scheduler {} crashes whenever it comes to this pod: {}: {}"
 _ASKED_MAX: Final = 16
 """The number of nodes on which other devices are looked for."""
-_SHAPES_MAX: Final = 64
-"""The number of shapes of pods that are remembered."""
 PRIORITIZED_LIST: Final = "DRAPrioritizedList"
 
 
@@ -114,7 +112,6 @@ class Scheduler:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self._shapes = Shapes(_SHAPES_MAX)
         self._gangs = defaultdict[Group, tuple[list[Placement], list[Placement]]](lambda: ([], []))
         """The pods of PodGroups that have got nodes, and those that have not."""
 
@@ -290,7 +287,7 @@ class Scheduler:
         if any(cluster.extended.has(name) for name in demand.requests):
             left = leftover(pod, cluster.inventory.all("ResourceClaim"))
         round_ = Round(cluster, Needs(pod, demand, tuple(uses), left))
-        return self._shapes.verdicts(round_), round_
+        return cluster.shapes.verdicts(round_), round_
 
     def _current(self, claim: JSONObject) -> JSONObject:
         return self.cluster.claim(full_name_of(claim)) or claim

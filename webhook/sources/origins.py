@@ -233,7 +233,7 @@ def _inputs(file: str, prefix: str = "", suffix: str = "", around: frozenset[str
         for entry in named_in(kustomization):
             path = os.path.normpath(f"{directory}/{entry}")
             if os.path.isdir(path):
-                yield _Input(())  # it counts, too
+                yield _Input(())  # a directory counts as a file
                 yield from _inputs(kustomization_of(path), before, behind, around | {here})
             else:
                 yield _Input(documents_in(path), before, behind)

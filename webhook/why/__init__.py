@@ -407,7 +407,7 @@ def _silent(scene: Scene, workload: JSONObject) -> Cause:
         selected = next((each for each in nodes if wants(spec, each)), None)
         if trouble := drivers.of_plugin(scene, Plugin(workload, (), {}), selected) if selected else None:
             return trouble._replace(text=f"has no pod: {trouble.text}")
-        return Cause(f"selects no node: {drivers.unselected(workload, nodes)}", about, (drivers.LABEL,))
+        return Cause(f"selects no node: {drivers.unselected(workload, nodes)}", about, (drivers.LABEL_NODES,))
     if gone := scene.of_gone(f"{name_of(workload)}-", namespace_of(workload)):
         last = f"the last event is about pod {text(gone[0].about, 'name')}: {brief(gone[0].words)}"
         return Cause(f"has no pod; {last}", about, words=gone[0].words)

@@ -40,7 +40,7 @@ _KILLED: Final = {137: "killed", 143: "terminated", 139: "a segmentation fault",
 
 
 def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
-    """Say why containers of a pod do not start: images, configuration, one before them, or what the runtime says."""
+    """Say why containers of a pod do not start: images, configuration, an init container, or the runtime."""
     inits = [each for each in items(pod, "spec", "initContainers") if text(each, "restartPolicy") != "Always"]
     for spec, status in _containers(pod):
         reason, words = (text(status, "state", "waiting", field) for field in ("reason", "message"))

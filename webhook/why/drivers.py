@@ -30,7 +30,7 @@ from webhook.spelling import either
 from webhook.why.containers import crashed, failed, said_by_kubelet, waiting
 from webhook.why.scene import Cause, Ref, Scene, about_taints
 
-LABEL: Final = "label the nodes that have such devices, or correct the nodeSelector and affinity of the DaemonSet"
+LABEL_NODES: Final = "label the nodes that have such devices, or correct the nodeSelector and affinity of the DaemonSet"
 _LOOKED_AT_MAX: Final = 32
 """On how many nodes a driver is looked at that should publish devices."""
 
@@ -116,7 +116,7 @@ def of_plugin(scene: Scene, plugin: Plugin, node: JSONObject) -> Cause | None:
     who = f"DaemonSet {full_name_of(workload)}"
     about = workload, Ref("Node", name)
     if not _matches(workload, node):
-        return Cause(f"{who} does not select {name}: {unselected(workload, [node])}", about, (LABEL,))
+        return Cause(f"{who} does not select {name}: {unselected(workload, [node])}", about, (LABEL_NODES,))
     spec = mapping(workload, "spec", "template", "spec")
     if not is_for(spec, node):
         tolerations = Tolerations(items(spec, "tolerations"))

@@ -426,7 +426,7 @@ class _Pending:
         causes = [*first, *self._simulated(placement, is_explained=bool(first))]
         if not causes:
             reason = self.scene.answers.of(placement)["why"]["reason"]
-            helps = tuple(each.hint for each in scheduler_crashes(self.scene))
+            helps = tuple(dict.fromkeys(each.hint for each in scheduler_crashes(self.scene)))
             causes = [Cause(reason, [*self.sources.values()], helps, sort="claim" if placement.is_unbound else "")]
         # The simulation does not know these reasons: what it finds would not help.
         return causes, None if others else placement

@@ -309,24 +309,27 @@ def lost(obj: JSONObject) -> Iterator[Problem]:
 
 def misnamed(obj: JSONObject) -> Iterator[Problem]:
     """Warn of kinds, API groups and feature gates that DRA does not have, as in the target of a patch."""
-    gates = (((*steps, *path), gate) for steps, part in every_object(obj) for path, gate in _gates(part))
-    for steps, gate in islice(gates, _MOST_GATES):
-        if gate not in GATES and (near := nearest(gate, _OF_DRA)):
-            message = f'Kubernetes has no feature gate "{gate}": a component that sets it does not start'
-            yield _unknown("gate", steps, message, Advice(Meant(f'did you mean "{near}"?')))
-    is_kyverno = group_of(obj) == "kyverno.io"
+    is_kyverno, left = group_of(obj) == "kyverno.io", _MOST_GATES
     for steps, part in every_object(obj):
+        gates = [*islice(_gates(part), left)]
+        left -= len(gates)
+        for path, gate in gates:
+            if gate not in GATES and (near := nearest(gate, _OF_DRA)):
+                message = f'Kubernetes has no feature gate "{gate}": a component that sets it does not start'
+                yield _unknown("gate", (*steps, *path), message, Advice(Meant(f'did you mean "{near}"?')))
         if "metadata" in part or "spec" in part:
             continue  # a manifest
         groups, kinds = list(_named(part, "group", "apiGroups")), list(_named(part, "kind", "kinds"))
         names = {group.partition("/")[0] for _, group in (*groups, ((), text(part, "apiVersion")))}
         for path, written in kinds:
             parts = written.split("/")  # GROUP/VERSION/KIND/SUBRESOURCE in Kyverno, or a part (ParseKindSelector)
-            kind, is_of_dra = parts[2] if parts[2:] else parts[-1], GROUP in {*names, parts[0]}
+            place = 2 if parts[2:] else -1
+            kind, is_of_dra = parts[place], GROUP in {*names, parts[0]}
             near = nearest(kind, KINDS) if is_of_dra else certain(kind, KINDS) if is_kyverno else ""
             if kind.isalpha() and near not in {"", kind}:
-                meant = renamed(written.replace(kind, near))
-                yield _unknown("kind", (*steps, *path), f'{GROUP} has no kind "{kind}"', meant)
+                parts[place] = near
+                message = f'{GROUP} has no kind "{kind}"'
+                yield _unknown("kind", (*steps, *path), message, renamed("/".join(parts)))
         for path, group in groups if any(kind in KINDS for _, kind in kinds) else ():
             if group != GROUP and nearest(group.partition("/")[0], [GROUP]):
                 yield _unknown("kind", (*steps, *path), f'Kubernetes has no API group "{group}"', renamed(GROUP))
