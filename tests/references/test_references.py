@@ -638,6 +638,7 @@ def test_misspelt_names_in_bindings_are_looked_up_until_many_names_are_read(
     assert len(found_in(bindings(kind, 4))) == 2
 
 
+@pytest.mark.no_cover
 def test_many_roles_are_read_once_for_all_bindings() -> None:
     before = process_time()
     found_in(bindings("ClusterRole", 1_000))
